@@ -162,7 +162,7 @@ test('a key has rates for reads and writes, its client may have others, and a la
   headroom = 175;
   assert.equal(await countAnswered(A, 'PUT'), 25);
   const { detail, seconds } = await refusalOf(send(B, 'POST', { writeLimitPerSecond: 1 }).answered);
-  assert.match(detail, /At most 1 write requests per second/);
+  assert.match(detail, /at most 1 write requests per second/);
   assert.equal(seconds, 1);
   nowMs += 60_000;
   const large = send(A, 'POST');

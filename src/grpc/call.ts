@@ -54,7 +54,7 @@ type AnyCall =
   | ServerReadableStream<unknown, unknown>
   | ServerWritableStream<unknown, unknown>;
 
-/** `own`: the dependencies; their database cancels its statements when the call ends. */
+/** `own`: the dependencies; their database cancels its statements when the signal of the call is aborted. */
 type Handle<Q, R> = (request: Q, own: AdminDependencies, context: CallContext) => Promise<R>;
 
 /** The handlers of unary methods, by the name of the method. */
@@ -168,7 +168,7 @@ function loggable(name: string, value: unknown): unknown {
   return typeof value === 'string' ? withoutAddresses(value) : value;
 }
 
-/** Removes words that contain @, because they may be e-mail addresses. */
+/** Replaces words that contain @ by an ellipsis, because they may be e-mail addresses. */
 function withoutAddresses(text: string): string {
   if (!text.includes('@')) return text;
   const words = text.split(/(\s)/);

@@ -105,7 +105,7 @@ function filterOf(message: DeadLetterFilter | undefined): stored.DeadLetterFilte
   };
 }
 
-/** A call that changes rows must set a filter. */
+/** Calls that may change rows must set at least one condition. */
 function conditionsOf(message: DeadLetterFilter | undefined): stored.DeadLetterFilter {
   const filter = filterOf(message);
   const { ids, ...others } = filter;

@@ -39,7 +39,7 @@ export interface AdminDependencies {
    * reason.
    */
   readonly adoptStreams: (isTrial: boolean) => Promise<Adoption>;
-  /** Called after a control was written, so that all instances read it. Resolves when this instance has read it. */
+  /** Notifies all instances that a stage is paused or resumed, or an index requested. Resolves when this one has it. */
   readonly controlsChanged: () => Promise<void>;
   /** Called after a key was revoked or a client changed: notifies all instances. */
   readonly keysChanged: () => void;

@@ -1,5 +1,5 @@
 /**
- * Errors of the interface: a gRPC code, a message for people, and details for programs in the trailer
+ * Errors of the interface: a gRPC code, a message for people, and details for programs. The details are in the trailer
  * `grpc-status-details-bin` (google.rpc.Status, as in the richer error model of gRPC).
  */
 
@@ -85,7 +85,7 @@ export const deadlineExceeded = (): AdminError =>
   new AdminError(status.DEADLINE_EXCEEDED, 'DEADLINE_EXCEEDED', 'The call exceeded its deadline. Set a later one.');
 export const cancelled = (): AdminError => new AdminError(status.CANCELLED, 'CANCELLED', 'The caller cancelled.');
 export const unauthenticated = (): AdminError =>
-  new AdminError(status.UNAUTHENTICATED, 'TOKEN_INVALID', 'Send the metadata `authorization: Bearer <token>`.');
+  new AdminError(status.UNAUTHENTICATED, 'TOKEN_INVALID', 'No valid token. Send `authorization: Bearer <token>`.');
 export const internalError = (): AdminError =>
   new AdminError(status.INTERNAL, 'INTERNAL', 'An internal error occurred. See the log of the server.');
 export const unavailable = (what: string): AdminError =>
@@ -100,7 +100,7 @@ export const senderTooSlow = (): AdminError =>
   new AdminError(
     status.ABORTED,
     'SENDER_TOO_SLOW',
-    'No message arrived in time, and the call was rolled back. Repeat it.',
+    'No message arrived in time, and the call was rolled back. Repeat the call.',
   );
 export const exhausted = (reason: string, message: string): AdminError =>
   new AdminError(status.RESOURCE_EXHAUSTED, reason, message);

@@ -1,8 +1,8 @@
 /**
  * The gRPC server: the administration service, health and reflection. Plaintext is accepted only on the loopback;
  * elsewhere the server needs a certificate. A bearer token, compared in constant time, or a client certificate
- * authenticates callers of every service except health. This file also limits the connections of the port: if there are
- * too many in all or without a valid token, the oldest unauthenticated one is closed.
+ * authenticates callers of every service except health. This file also limits the connections of the port. If there are
+ * too many in all, or too many unauthenticated ones, it closes the oldest unauthenticated one.
  */
 
 import { createHash, timingSafeEqual } from 'node:crypto';
@@ -80,7 +80,7 @@ const OPTIONS: ChannelOptions = {
   'grpc.keepalive_timeout_ms': 10_000,
 };
 
-/** Throws `AdminServerError` when the port is taken. */
+/** Throws `AdminServerError` when it cannot listen. */
 export async function startAdminServer(settings: AdminServerSettings, dependencies: AdminDependencies) {
   const credentials = await credentialsOf(settings);
   const onAdmitted = (peer: string): void => connections.markAuthenticated(peer);
@@ -163,7 +163,8 @@ async function bind(
     return await openConnections(host, port, (socket) => injector.injectConnection(socket));
   } catch (cause) {
     const { message } = cause as Error;
-    throw new AdminServerError(`cannot listen on ${bracketed(host)}:${port}: ${message}`, { cause });
+    const sentence = `Cannot listen on ${bracketed(host)}:${port} (${message}). Correct VIGIE_ADMIN_ADDRESS.`;
+    throw new AdminServerError(sentence, { cause });
   }
 }
 
@@ -264,7 +265,7 @@ type Watcher = ServerWritableStream<Question, Answer>;
 
 const HEALTH_PATH = '/grpc.health.v1.Health/';
 const WATCHERS_MAX = 16;
-/** Maximum health calls: each incomplete request may hold a message of the maximum size in memory. */
+/** Maximum number of health calls: the incomplete request of each may take the maximum size of a message in memory. */
 const CALLS_MAX = 32;
 const QUESTION_MS = 10_000;
 
@@ -273,9 +274,10 @@ function isHealthCall(path: string): boolean {
 }
 
 /**
- * The health service (grpc.health.v1) is the only one without a token, so the number and duration of its calls are
- * limited, and it stores no names that callers send. Only the definition comes from grpc-health-check, whose
- * implementation stores every name ever watched. `names`: the services that have a status. `stopping` ends the watches.
+ * The health service (grpc.health.v1) is the only one without a token. So the number of its calls and the time for
+ * their requests are limited, and it stores no names that callers send. Only the definition is from grpc-health-check,
+ * whose implementation stores every name ever watched. `names`: the services that have a status. `stopping` ends the
+ * watches.
  */
 function addHealth(server: Server, names: readonly string[], stopping: AbortSignal) {
   let current: Serving = 'SERVING';
@@ -295,7 +297,7 @@ function addHealth(server: Server, names: readonly string[], stopping: AbortSign
       if (watchers.size >= WATCHERS_MAX) {
         watcher.emit(
           'error',
-          statusOf(exhausted('TOO_MANY_WATCHERS', `At most ${WATCHERS_MAX} clients can watch health.`)),
+          statusOf(exhausted('TOO_MANY_WATCHERS', `At most ${WATCHERS_MAX} clients can watch. Try again later.`)),
         );
         return;
       }

@@ -1,4 +1,4 @@
-/** Status, stages and search indexes: what instances report, and how operators control stages. */
+/** Status, stages and search indexes: reports of the instances, and the control of stages by operators. */
 
 import { pause } from '../engine/actor/waiting.ts';
 import { criteriaOf } from '../engine/domain/search.ts';
@@ -93,7 +93,7 @@ export const STATUS_RPCS = {
     return stage;
   },
   getIndex: (_, { database }) => readIndex(database),
-  /** Resolves when every living instance has reached the new generation. */
+  /** Resolves when every running instance with an index has rebuilt it. */
   async rebuildIndex(_, { database, controlsChanged }, { signal }) {
     if ((await readIndex(database)).instances.length === 0) {
       throw failedPrecondition('NO_INDEX', 'index', 'No instance with the role intake is running. Start one.');

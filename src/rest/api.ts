@@ -1,7 +1,7 @@
 /**
  * The REST API (decisions, section 7), a Koa application. A request passes through the layers in the order below; one
- * error handler answers all thrown errors. A layer costs nothing for a request that does not use it: points of interest
- * are answered in about fifty microseconds, and the libraries behind these layers would double that time.
+ * error handler answers the errors that they throw. A layer calls its library only for requests that need it: points of
+ * interest are answered in about fifty microseconds, and the libraries would double that time.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -38,7 +38,7 @@ export function createApi(dependencies: ApiDependencies): Koa {
   app.use(reportProblems(logger));
   app.use(readForwarded(settings.proxies));
   app.use(readIris);
-  app.use(standingHeaders(settings.publicUrl));
+  app.use(setCommonHeaders(settings.publicUrl));
   const { router, shortCut } = createRoutes(dependencies);
   app.use(openToOrigins(router));
   app.use(compressed);
@@ -88,7 +88,7 @@ function methodsOf(router: Router, path: string): readonly string[] {
   return [...new Set((literal.length > 0 ? literal : layers).flatMap(({ methods }) => methods))];
 }
 
-/** Reached when no route matches: the path has other methods, or does not exist. */
+/** Runs when no route matches: answers OPTIONS, or throws a 404 `Problem` or, if the path has other methods, a 405. */
 function refuseMethod(router: Router): Middleware {
   return (ctx) => {
     const methods = methodsOf(router, ctx.path);
@@ -104,11 +104,11 @@ function refuseMethod(router: Router): Middleware {
 }
 
 /**
- * Answers belong to one client: a shared cache, which does not know that the key is a secret, must not store them for
- * others (RFC 9111, section 5.2.2.7). The other headers except `Vary` are those of helmet that apply to JSON. CORS lets
- * other origins read the answers.
+ * A shared cache must not store answers, which belong to one client, because it ignores `X-API-KEY` (RFC 9111, section
+ * 5.2.2.7). The other headers except `Vary` are those of helmet that apply to JSON. CORS lets other origins read the
+ * answers.
  */
-const STANDING_HEADERS = Object.entries({
+const COMMON_HEADERS = Object.entries({
   'Cache-Control': 'private, no-cache',
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
   'Cross-Origin-Resource-Policy': 'cross-origin',
@@ -120,12 +120,12 @@ const STANDING_HEADERS = Object.entries({
 
 const API_DOCUMENTATION = 'http://www.w3.org/ns/hydra/core#apiDocumentation';
 
-/** Sets `STANDING_HEADERS`, the link by which Hydra clients find the documentation, and `ctx.state.baseUrl`. */
-function standingHeaders(publicUrl: string | null): Middleware {
+/** Sets `COMMON_HEADERS`, the link by which Hydra clients find the documentation, and `ctx.state.baseUrl`. */
+function setCommonHeaders(publicUrl: string | null): Middleware {
   return (ctx, next) => {
     const baseUrl = baseUrlOf(ctx, publicUrl);
     ctx.state.baseUrl = baseUrl;
-    for (const [name, value] of STANDING_HEADERS) ctx.res.setHeader(name, value);
+    for (const [name, value] of COMMON_HEADERS) ctx.res.setHeader(name, value);
     ctx.res.setHeader('Link', `<${baseUrl}/docs.jsonld>; rel="${API_DOCUMENTATION}"`);
     return next();
   };
@@ -195,9 +195,9 @@ const REQUEST_ID = /^[\w.-]{1,64}$/;
 const PATH_LENGTH_MAX = 200;
 /** An API key that a client put into the path by mistake. */
 const KEY = /vigie_[0-9a-f]{8}_[\w-]*/gi;
-/** The link works without a key, so logs must not show it. */
+/** A link to unsubscribe works without a key, so logs must not show its token. */
 const UNSUBSCRIPTION = /^(\/unsubscribe\/).+/;
-/** E-mail addresses, in the path of a recipient or elsewhere by mistake. */
+/** E-mail addresses: the path of a recipient has one, and a client may put one into another path by mistake. */
 const RECIPIENT = /^(\/recipients\/).+/;
 const ADDRESS = /@|%40/;
 
@@ -217,10 +217,9 @@ function loggablePath(path: string): string {
 const SLOW_MS = 1_000;
 
 /**
- * Logs one structured line per request, without its query, body or key: endpoints, contacts and secrets stay out of the
- * logs because they are never read here. A request that the service failed (status 500 and above) is logged as a
- * warning, and so is a slow one unless it waited for another party (`waitsForOthers`). The client gets the same request
- * id in `X-Request-Id` and in error bodies.
+ * Logs one structured line per request, without its query and body, and with only the prefix of its key. A request is
+ * logged as a warning if its status is 500 or above, or if it was slow without waiting for another party
+ * (`waitsForOthers`). The client gets the same request id in `X-Request-Id` and in error bodies.
  */
 function logRequests(logger: ApiLogger, nowMs: () => number): Middleware {
   return async (ctx, next) => {

@@ -1,8 +1,9 @@
 /**
  * `/console` (decisions, section 14): the page, its script and style, and the files of the base map. Each file is
- * created and compressed once, when it is first needed. The names of scripts, styles and outlines change with their
- * content; caches keep the communes of a department for a day. The page uses the REST interface like any client. It may
- * load only from this server and the configured tile server; if pictures are shown, these come from any https server.
+ * created once, when it is first needed; all except the page are stored compressed. The names of scripts, styles,
+ * outlines and places change with their content; caches keep the communes of a department for a day. The page uses the
+ * REST interface like any client. It loads only from this server, and images also from the configured tile server. If
+ * it shows pictures of adverts, it loads images from any https server.
  */
 
 import { hash } from 'node:crypto';
@@ -19,7 +20,7 @@ import { notFound } from './problem.ts';
 import { WHOLE_CITIES } from './reference.ts';
 import { THINGS } from './sentences.ts';
 
-/** A year, the longest time that caches use. */
+/** One year, the longest `max-age` in common use. */
 const FOR_EVER = 'public, max-age=31536000, immutable';
 /** For files with a fixed name: the next version of the service may have other outlines. */
 const FOR_A_DAY = 'public, max-age=86400';
@@ -128,9 +129,9 @@ async function assetOf(stem: string, suffix: string, type: string, text: string,
   return { name, type, etag: etagOf(plain), plain, gzip: gzipped, brotli };
 }
 
-/** As many communes as fit on a map, the largest first. A search for a city nearly always finds it among them. */
+/** Maximum number of communes, the largest first. A search for a city nearly always finds it among them. */
 const COMMUNES_MAX = 9_000;
-/** Decimals of a degree: ten metres. */
+/** Decimals of a degree, for a precision of about ten metres. */
 const DECIMALS = 4;
 
 /** Names and centres of communes, `[insee, name, lat, lon]`, and of departments, `[code, name]`. */

@@ -25,7 +25,7 @@ export function answerVersion(ctx: Context, body: object, state: object, status:
   answerJson(ctx, json, status, etagOf(json).replace(/"$/, `.${versionOf(state)}"`));
 }
 
-/** Like `answer`, for JSON. `etag`: its tag if it is known; null for no tag, which would be computed from every byte. */
+/** Like `answer`, for JSON. `etag`: the tag; if absent, it is computed from every byte; null for an untagged answer. */
 export function answerJson(ctx: Context, json: string | Buffer, status = 200, etag?: string | null): void {
   answerBytes(ctx, negotiated(ctx), json, status, etag);
 }
@@ -45,7 +45,7 @@ export function answerBytes(
   const known = isRead && etag !== null ? knownTag(ctx, etag) : null;
   if (etag !== null) ctx.res.setHeader('ETag', known ?? etag);
   ctx.status = known === null ? status : 304;
-  // `ctx.type` would look the type up in a table, after Koa has guessed one.
+  // Set before the body, so that Koa does not guess a type. `ctx.type` would look it up in a table.
   if (known === null) ctx.res.setHeader('Content-Type', type);
   ctx.body = known === null ? body : null;
 }
@@ -84,7 +84,7 @@ function negotiated(ctx: Context): string {
 
 /**
  * The client's most preferred one of `ANSWER_TYPES`. Parameters such as `profile` are ignored in the comparison: an
- * `Accept` with them would otherwise match nothing.
+ * `Accept` with them would otherwise match nothing. Throws a 406 `Problem`.
  */
 function negotiate(ctx: Context): string {
   const { accept } = ctx.req.headers;
@@ -105,7 +105,7 @@ export function goneOf(ctx: Context): AbortSignal {
 /** Without a trailing slash; empty when there is no public URL and the host of the request is invalid. */
 export function baseUrlOf(ctx: Context, publicUrl: string | null): string {
   if (publicUrl !== null) return publicUrl.replace(/(?<!\/)\/+$/, '');
-  // Not `ctx.origin`: here it is the Origin header, the address of a page instead of the service's.
+  // Not `ctx.origin`, which in Koa 3 is the `Origin` header: the address of a page, not of this service.
   const { protocol = ctx.protocol, host = ctx.host } = (ctx.state.forwarded ?? {}) as Forwarded;
   return /^[\w.:[\]-]+$/.test(host) ? `${protocol}://${host}` : '';
 }
@@ -169,10 +169,10 @@ export function escapeHtml(text: string): string {
 }
 
 /**
- * Entity tags for conditional requests (RFC 9110, sections 8.8.3 and 13.1): a GET whose answer the client already has
- * gets a 304, and a change by a client that has not seen the latest state is refused. A tag is a hash of the bytes, so
- * all instances agree. A compressed answer is another representation: its tag ends in the name of the coding, which is
- * removed before tags of clients are compared.
+ * Entity tags for conditional requests (RFC 9110, sections 8.8.3 and 13.1). A GET whose answer the client already has
+ * gets a 304. A change with `If-Match` is refused if the client has not seen the latest state. A tag is a hash of the
+ * bytes, so all instances agree. A compressed answer is another representation: its tag ends in the name of the coding,
+ * which is removed before tags of clients are compared.
  */
 export function etagOf(body: string | Buffer): string {
   return `"${hash('sha1', body, 'base64url')}"`;

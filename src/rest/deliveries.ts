@@ -119,8 +119,8 @@ export function deliveryRoutes(router: Router, dependencies: ApiDependencies, li
 }
 
 /**
- * The body of the webhook, and the headers of its last attempt without the signature: its secrets may have expired.
- * Contacts are left out if the search now hides them.
+ * The body of the webhook, and the main headers of its last attempt, without the signature, whose secrets may have
+ * expired. Contacts are left out if the search now hides them.
  */
 function contentMembers({ id, attempts }: DeliveryRead, content: SentContent | null): string {
   if (content === null) return '"headers":null,"withheld":false,"body":null';
@@ -147,7 +147,7 @@ interface NamedDeliveries extends WantedProperty {
   readonly match: Uuid | null;
 }
 
-/** Null for all searches of the client. Throws a 404 `Problem` for a search that the client does not have. */
+/** Null without a condition, empty if the properties differ. Throws a 404 `Problem` for an unknown search, and 429s. */
 async function targetsOf(
   ctx: Context,
   named: NamedDeliveries,

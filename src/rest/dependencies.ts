@@ -43,7 +43,7 @@ export interface ConsoleSettings {
   readonly tilesAttribution: string;
 }
 
-/** Named as in the configuration, so that it can be passed without copying it. */
+/** The members have the names of the configuration, so that it can be passed as it is. */
 export interface ApiSettings extends EndpointRules, MailRules {
   /** The public URL of the API, for absolute links; when null, they use the protocol and host of the request. */
   readonly publicUrl: string | null;

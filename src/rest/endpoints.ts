@@ -107,7 +107,7 @@ function urlOfId(id: string): string | null {
 
 type EndpointDocument = ReturnType<typeof endpointDocument>;
 
-/** `health`: undefined if nothing was ever sent to the endpoint. */
+/** `health`: undefined if no attempt to the endpoint is recorded and it is not paused. */
 function endpointDocument({ url, hasMatches, hasEvents, searches }: OwnEndpoint, health?: EndpointHealth) {
   const { state = 'healthy', pausedBy = null, pausedAt = null, failingSince = null } = health ?? {};
   const since = state === 'paused' ? pausedAt : state === 'failing' ? failingSince : null;
@@ -151,8 +151,8 @@ export const ENDPOINT_CONTRACT: Contract = {
       parameters: ENDPOINT_LIST_PARAMETERS,
       details:
         'The URLs that your searches name, and those for which your webhooks still wait, each with its health. An ' +
-        'endpoint that fails for days without a success, or gave its last three answers, all 410, over at least an ' +
-        'hour, is paused: nothing is sent to it, new webhooks wait in order, and nothing is lost.',
+        'endpoint is paused if it fails for days without a success, or if its last three answers were 410 over at ' +
+        'least an hour. Nothing is then sent to it, new webhooks wait in order, and nothing is lost.',
     }),
     route('get /endpoints/{id}', 'Endpoint', 'item', 'Reads an endpoint', {
       details: 'One of your endpoints. The id is its URL in base64url.',

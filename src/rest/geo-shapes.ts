@@ -1,8 +1,8 @@
 /**
  * The accepted forms of `geoShapes` and `excludedGeoShapes` (decisions, section 2), converted to polygons: longitude
  * first, rings closed. A shape is a ring, a polygon (its rings, outer first) or GeoJSON; `geoShapes` is one shape or
- * several. Bare arrays differ only in depth: `[ring, ring]` is two areas, as clients draw them, and a polygon with a
- * hole is `[[ring, hole]]` or GeoJSON.
+ * several. Bare arrays differ only in depth: `[ring, ring]` is two areas, as clients draw them. A polygon with a hole
+ * is `[[ring, hole]]` or GeoJSON.
  */
 
 import type { Polygon, Position, Ring } from '../engine/domain/geo.ts';
@@ -35,7 +35,7 @@ export function parseGeoShapes(input: unknown): readonly Polygon[] | Sentence {
   }
 }
 
-/** Counts corners while reading, and refuses a list that is longer than the remaining number before reading it. */
+/** Counts corners while reading. A list that must exceed the remaining number is refused before its items are read. */
 class ShapeReader {
   #cornersLeft = CORNERS_MAX;
 

@@ -14,7 +14,7 @@ export interface CollectionPage {
   readonly totalItems: number;
   /** If absent, the page that `readQuery` has read. */
   readonly paging?: Paging;
-  /** True in estimated collections: there may be more members than `totalItems`. */
+  /** Only in collections that may be estimated: true if there may be more members than `totalItems`. */
   readonly estimated?: boolean;
   /** How many more there may be, if that was computed. */
   readonly margin?: number;

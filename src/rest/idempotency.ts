@@ -1,5 +1,5 @@
 /**
- * `Idempotency-Key` (decisions, section 11): a client that does not know whether a request arrived repeats it with the
+ * `Idempotency-Key` (decisions, section 11). A client that does not know whether a request arrived repeats it with the
  * same key, and gets the current state of the first one's result. Refusals are not stored: a refused request may be
  * corrected.
  */

@@ -119,7 +119,7 @@ function decompressorOf(ctx: Context): (Readable & NodeJS.WritableStream) | null
 
 function bodyProblem(error: Error & { status?: number }): Error {
   if (error.status === 413) return new Problem(413, REFUSALS.bodySize(BODY_BYTES_MAX));
-  // raw-body gives its errors a status; an error without one comes from the decompressor.
+  // raw-body gives its errors a status; an error without one is from the decompressor.
   return error.status === undefined ? new Problem(400, REFUSALS.notEncoded) : error;
 }
 

@@ -1,7 +1,7 @@
 /**
- * The limits on requests (decisions, sections 7 and 11). Rates are limited by a token bucket per key. All other limits
- * apply to concurrent work, per client and in total. A request beyond such a limit waits if the work is short. It is
- * refused if another party decides how long the work holds a scarce resource.
+ * The limits on requests (decisions, sections 7 and 11). `RateLimiter` limits rates by a token bucket per key.
+ * `ConcurrencyLimit` limits concurrent work, per client and in total. A request beyond such a limit waits if
+ * `waitingMax` allows it; otherwise it is refused with 429.
  */
 
 import type { Context, Middleware } from 'koa';
@@ -27,15 +27,15 @@ export interface ConcurrencyBounds {
   /** The `Retry-After` of a refusal. Default: 1. */
   readonly retryAfterSeconds?: number;
   /**
-   * If the total is reached, `Retry-After` grows by a random number of seconds below this one, so that not all clients
-   * return in the same second. Default: 1.
+   * If the total is reached, `Retry-After` grows by a random number of seconds below this one, which spreads the
+   * retries of clients. Default: 1.
    */
   readonly spreadSeconds?: number;
   /** True if a refusal closes its connection without reading the rest of the request. */
   readonly isClosing?: boolean;
 }
 
-/** Releases a claim of `enter` or `claim`. Only the first call has an effect. */
+/** Releases the units that `tryEnter`, `claim` or `enter` granted. Only the first call has an effect. */
 export type Leave = () => void;
 
 interface Waiting {
@@ -193,7 +193,7 @@ export class RateLimiter {
     };
   }
 
-  /** Charges what a request costs beyond one token. The balance may become negative. */
+  /** Charges the further tokens that a request costs. The balance may become negative. */
   charge(key: string, tokens: number): void {
     const bucket = this.#buckets.get(key);
     if (bucket !== undefined) bucket.tokens -= tokens;
@@ -243,7 +243,7 @@ function limitOf(client: Principal, isWriting: boolean, settings: ApiSettings): 
 
 const CLIENT_SHARE = 1 / 3;
 
-/** Limits the memory of bodies that are being received, or whose requests wait for their turn. */
+/** Limits the memory of request bodies. A body counts until its request is answered. */
 const BODY_BYTES = {
   perClientMax: 16 * BODY_BYTES_MAX,
   allMax: 64 * BODY_BYTES_MAX,
@@ -253,10 +253,10 @@ const BODY_BYTES = {
 
 /**
  * Clients take turns for the connections of the API's pool, one request per turn, and none uses more than a third of
- * them: four hundred concurrent requests of one client delay another client only by the few in progress. A request
- * takes its turn when it has arrived completely and before it is processed, so that a slow connection does not hold a
- * turn and a waiting request costs no work. The turn ends with the answer, or before a long wait (`leaveTurn`). Runs
- * after authentication; points of interest need no connection and are answered earlier.
+ * them. So four hundred concurrent requests of one client delay another client only by the few in progress. A request
+ * takes its turn when it has arrived completely and before it is processed. So a slow connection does not hold a turn,
+ * and a waiting request costs no work. The turn ends with the answer, or before a long wait (`leaveTurn`). Runs after
+ * authentication; points of interest need no connection and are answered earlier.
  */
 export function createTurns(connectionsMax: number): Middleware {
   // One connection is reserved for the process itself.
@@ -294,7 +294,7 @@ function leaveTurn(ctx: Context): void {
 
 export type QueryLimiter = ReturnType<typeof createQueryLimiter>;
 
-/** Decisions, section 11. */
+/** The numbers of the decisions, section 11. */
 const QUERIES = { perClientMax: 2, allMax: 8, spreadSeconds: 8 };
 const SINGLE_QUERIES = { perClientMax: 20, allMax: 1_000 };
 const PUBLIC_QUERIES = { perClientMax: 1, allMax: 2, waitingMax: 10 };
@@ -303,17 +303,17 @@ const RETRY_AFTER_SECONDS = 5;
 const DEADLINE_MS = 30_000;
 
 /**
- * Limits the queries of clients that read more than single rows. Queries over many properties or searches may take a
- * second, so a few at once run in a worker thread. Statements end after two seconds, or when the client leaves.
+ * Limits the queries of clients that read more than single rows. Queries over many properties, searches or e-mails take
+ * long, so only a few run at a time (`run`).
  */
 export function createQueryLimiter(database: Database, deadlineMs = DEADLINE_MS) {
   const queries = new ConcurrencyLimit(LIMITED.queries, QUERIES);
   const singleQueries = new ConcurrencyLimit(LIMITED.singleQueries, SINGLE_QUERIES);
   const publicQueries = new ConcurrencyLimit(LIMITED.publicQueries, PUBLIC_QUERIES);
   return {
-    /** For the work of `runSingle` and `runPublic`. Its statements have a time limit. */
+    /** For statements of these queries outside worker threads. Each statement has a time limit. */
     database,
-    /** `gone`: aborted when the client disconnects. Throws a 429 `Problem` when too many queries run, or on a timeout. */
+    /** `gone`: aborted on disconnection and at the deadline. Throws a 429 `Problem` beyond a limit or the deadline. */
     run<T>(ctx: Context, work: (gone: AbortSignal) => Promise<T>): Promise<T> {
       leaveTurn(ctx);
       return queries.run(principalOf(ctx).clientId, () => {

@@ -1,6 +1,6 @@
 /**
  * Rules that read the members of bodies: single values by their rule (`values.ts`), lists and objects. zod only
- * describes objects for OpenAPI: it would check the items of a list before its length, and create an error for each.
+ * describes objects for OpenAPI. It would check the items of a list before its length, and create an error for each.
  */
 
 import type { Context } from 'koa';
@@ -118,7 +118,6 @@ function within(reading: Reading, step: PropertyKey): Reading {
   return { ...reading, path: [...reading.path, step] };
 }
 
-/** The published schema of a body. */
 export function bodySchema(members: Members): z.ZodObject {
   const shape = Object.entries(members).map(([name, { schema, isOptional }]) => {
     return [name, isOptional ? schema.optional() : schema];
@@ -141,7 +140,7 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Reads a body. Throws a 422 `Problem` with every fault. `what`: see `readMembers`. */
+/** Reads a body. Throws a 422 `Problem` with its faults. `what`: see `readMembers`. */
 export function readBody<M extends Members>(ctx: Context, members: M, what: Sentence): ValuesOf<M> {
   const violations = new Violations();
   const { body } = ctx.request;

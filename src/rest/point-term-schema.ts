@@ -11,7 +11,7 @@ import { FAULTS, ONE_OF } from './sentences.ts';
 /** Facilities whose points may have attributes. */
 const WITH_ATTRIBUTES: readonly Facility[] = ['kindergarten', 'school'];
 
-/** One of `choices`. The fault of any other text names the nearest choice. */
+/** One of `choices`. The fault of another text names the nearest choice, if one is similar. */
 function choice<const Choice extends string>(choices: readonly Choice[], description: string): MemberRule<Choice> {
   const { schema, read } = oneOf(choices);
   const nearest = (value: unknown): Choice | Fault => {

@@ -88,7 +88,7 @@ export function problemBody(
   };
 }
 
-/** The error handler. Only the access log runs outside it, so it handles every error. */
+/** The error handler: answers every error that a later layer throws. Errors of the service are logged. */
 export function reportProblems(logger: Pick<ApiLogger, 'error'>): Middleware {
   return async (ctx: Context, next: Next) => {
     try {
@@ -141,11 +141,11 @@ export const VIOLATION_CODES = {
     fr: 'Ce champ n’existe pas ; le message nomme le plus proche, s’il y en a un.',
   },
   invalid_type: {
-    en: 'The value has the wrong type: text, number, list or object.',
+    en: 'The value does not have the expected type.',
     fr: 'La valeur n’est pas du type attendu.',
   },
   invalid_value: { en: 'The value is not one of the allowed values.', fr: 'La valeur n’est pas admise.' },
-  invalid_format: { en: 'The format is wrong: a URL, a code or an IRI.', fr: 'Format inattendu : URL, code ou IRI.' },
+  invalid_format: { en: 'The text does not have the expected format.', fr: 'Le texte n’a pas le format attendu.' },
   invalid_text: { en: 'The text has invalid characters.', fr: 'Le texte contient des caractères invalides.' },
   invalid_iri: { en: 'Not an IRI of the expected collection.', fr: 'Ce n’est pas une IRI de la collection attendue.' },
   invalid_time: { en: 'Not a date and time with an offset.', fr: 'Ce n’est pas une date et une heure avec décalage.' },
@@ -153,17 +153,17 @@ export const VIOLATION_CODES = {
     en: 'The service does not send to URLs of this kind.',
     fr: 'Le service n’envoie rien à une adresse de cette sorte.',
   },
-  below_minimum: { en: 'The value is below the minimum.', fr: 'En dessous du minimum.' },
-  above_maximum: { en: 'The value is above the maximum.', fr: 'Au-dessus du maximum.' },
+  below_minimum: { en: 'The value is below the minimum.', fr: 'La valeur est au-dessous du minimum.' },
+  above_maximum: { en: 'The value is above the maximum.', fr: 'La valeur est au-dessus du maximum.' },
   too_short: { en: 'The text or list is too short.', fr: 'Le texte ou la liste est trop court.' },
   too_long: { en: 'The text, list or JSON is too long.', fr: 'Le texte, la liste ou le JSON est trop long.' },
   too_old: { en: 'The time is before the oldest kept data.', fr: 'La date précède les données conservées.' },
   too_many_parts: { en: 'The body has too many objects and members.', fr: 'Le corps a trop d’objets et de champs.' },
-  min_above_max: { en: 'A minimum or a start is too high.', fr: 'Un minimum ou un début est trop élevé.' },
+  min_above_max: { en: 'A lower limit is above its upper limit.', fr: 'Une borne basse dépasse sa borne haute.' },
   in_both_lists: { en: 'The value is both included and excluded.', fr: 'La valeur est à la fois demandée et exclue.' },
   criterion_not_set: {
-    en: '`orMissing` names a criterion that the search does not set.',
-    fr: '`orMissing` nomme un critère que la recherche n’a pas.',
+    en: '`orMissing` names a criterion that the search or alternative does not set.',
+    fr: '`orMissing` nomme un critère que la recherche ou l’alternative ne fixe pas.',
   },
   not_in_alternative: {
     en: 'The criterion or member is allowed on the search only.',
@@ -174,14 +174,14 @@ export const VIOLATION_CODES = {
     fr: 'Une alternative fixe un critère que la recherche fixe aussi.',
   },
   incomplete_circle: {
-    en: '`lat`, `lon` and `radius` must be sent together.',
-    fr: '`lat`, `lon` et `radius` vont ensemble.',
+    en: '`lat`, `lon` and `radius` must be set together.',
+    fr: '`lat`, `lon` et `radius` doivent être fixés ensemble.',
   },
   unknown_reference: { en: 'The named object does not exist.', fr: 'L’objet indiqué n’existe pas.' },
   unknown_endpoint: { en: 'No delivery of yours has this URL.', fr: 'Aucun de vos envois n’a cette adresse.' },
   idempotency_key_reused: {
-    en: 'This `Idempotency-Key` was used for another request.',
-    fr: 'Cette `Idempotency-Key` a servi pour une autre demande.',
+    en: 'This `Idempotency-Key` was sent with another body.',
+    fr: 'Cette `Idempotency-Key` a été envoyée avec un autre corps.',
   },
 } as const satisfies Readonly<Record<string, Sentence>>;
 
@@ -190,8 +190,8 @@ export type ViolationCode = keyof typeof VIOLATION_CODES;
 export const PROBLEM_TYPES = {
   'about:blank': { en: 'The HTTP status explains the problem.', fr: 'Le code HTTP explique le problème.' },
   '/docs.jsonld#ConstraintViolationList': {
-    en: 'The body is invalid. `violations` lists the faults, each with `propertyPath`, `message` and `code`.',
-    fr: 'Le corps est refusé ; `violations` liste les erreurs, chacune avec `propertyPath`, `message` et `code`.',
+    en: 'The request is invalid. `violations` lists the faults, each with `propertyPath`, `message` and `code`.',
+    fr: 'La requête est refusée ; `violations` liste les erreurs, chacune avec `propertyPath`, `message` et `code`.',
   },
   '/docs.jsonld#LimitReached': {
     en: 'You have reached a limit: `limit` names it, `maximum` and `used` give its numbers.',

@@ -1,6 +1,6 @@
 /**
- * Strict query parameters: an unknown, repeated or malformed one is answered with 400 and a list of the known ones.
- * Names are compared literally, with their brackets (`order[title]`, `facilities[]`), so they never nest.
+ * Strict query parameters: an unknown or malformed one is answered with 400, and so is a repeated one that is not a
+ * list. Names are compared with their brackets (`order[title]`), so they never nest.
  */
 
 import type { Context } from 'koa';
@@ -18,7 +18,7 @@ export interface ParameterRule<Value> {
   readonly isRequired?: boolean;
   /** Returns the parsed value, or its fault. */
   readonly parse: (values: readonly string[], baseUrl?: string) => Value | Fault;
-  /** True for a repeatable parameter: `facilities[]` and `facilities[0]` mean the same. */
+  /** True for a repeatable parameter: `facilities`, `facilities[]` and `facilities[0]` mean the same. */
   readonly isList?: boolean;
   /** The filtered or ordered member; null for neither. */
   readonly property?: string | null;
@@ -32,9 +32,9 @@ export type ParsedQuery<R extends Rules> = {
 };
 
 /**
- * Reads the query; the rule of an absent parameter gets an empty list of values. Throws a 400 `Problem` that names the
- * first unknown parameter and all other errors, and carries the `hydra:search` template of the collection. The answered
- * collection (hydra.ts) shows the page and the parameters that were read.
+ * Reads the query up to the first unknown parameter. The rule of an absent parameter gets an empty list of values.
+ * Throws a 400 `Problem` that names the unknown parameter and all faults of the others, with the `hydra:search` of the
+ * collection. The answered collection (hydra.ts) shows the page and the parameters that were read.
  */
 export function readQuery<R extends Rules>(ctx: Context, rules: R): ParsedQuery<R> {
   const found = new Map<string, string[]>();
@@ -83,7 +83,7 @@ function ruleNameOf(sent: string, rules: Rules): string | null {
   return Object.hasOwn(rules, listName) ? listName : null;
 }
 
-/** `absent`: the result when the parameter was not sent. `valueOf`: converts the text to what the rule reads. */
+/** `absent`: the result when the parameter was not sent. `valueOf`: converts the text to a value for the rule. */
 function parameter<Value, Absent>(
   description: string,
   { schema, read }: ValueRule<Value>,
@@ -112,7 +112,7 @@ export const ADVERT_URL = textParameter(
   15_000,
 );
 
-/** The same rule, accepted but left out of the documentation. */
+/** The same rule, for a parameter that the documentation leaves out. */
 export function undocumented<Value>(rule: ParameterRule<Value>): ParameterRule<Value> {
   return { ...rule, isUndocumented: true };
 }
@@ -150,7 +150,7 @@ export function choiceParameter<const Choice extends string>(
   return parameter(description, oneOf(choices), null, valueOf);
 }
 
-/** `others`: what the list contains in addition to properties that satisfy a search. */
+/** `others`: describes properties that the list contains although they may not satisfy the search. */
 export function markParameter(others: string): ParameterRule<MarkState | null> {
   return choiceParameter(
     `Lists only properties with this mark${others}; by default, hidden ones are left out.`,
@@ -196,7 +196,7 @@ export function choicesParameter<const Choice extends string>(
   };
 }
 
-/** A number in any notation. `fallback` when absent; the parameter is required if there is no fallback. */
+/** A number; for an integer, a sign and digits. `fallback` when absent; required if there is no fallback. */
 export function numberParameter(
   description: string,
   { schema, read }: ValueRule<number>,
@@ -225,7 +225,7 @@ export function timeRangeOf(query: { readonly [Name in keyof typeof CREATED_AT]:
 
 const ITEMS_PER_PAGE_DEFAULT = 30;
 export const ITEMS_PER_PAGE_MAX = 100;
-/** Keeps offsets far below 2^32. */
+/** Keeps offsets below 2^31. */
 const PAGE_MAX = 10_000_000;
 
 /** A larger value is reduced to the maximum: clients that want every member request a thousand. */

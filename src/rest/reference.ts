@@ -1,7 +1,7 @@
 /**
- * The resources that searches refer to, `/cities`, `/departments`, `/site_categories`, `/features` and `/users/{id}`
- * (specification, 2.2, 2.6), and two that complete typed text (decisions, section 7): `/public/location-autocomplete`,
- * the places, each with its IRI and the search member that accepts it, and `/publishers`.
+ * The resources that searches refer to: `/cities`, `/departments`, `/site_categories`, `/features` and `/users`
+ * (specification, 2.2, 2.6). Two others complete typed text (decisions, section 7): `/publishers`, and
+ * `/public/location-autocomplete` with the IRI of each place and the search member that accepts it.
  */
 
 import type Router from '@koa/router';
@@ -221,7 +221,7 @@ export const LOCATION_PARAMETERS = {
   ...PAGING,
 } as const;
 
-/** Answered from memory in a millisecond. */
+/** The answer is computed from memory in a millisecond. */
 export function locationRoutes(router: Router, { reference }: ApiDependencies, limiter: QueryLimiter): void {
   router.get('/public/location-autocomplete', acceptable, async (ctx) => {
     const { query, ...paging } = readQuery(ctx, LOCATION_PARAMETERS);
@@ -288,7 +288,7 @@ function iriOf({ type, id, code }: CompletedPlace): string {
   return `/${type === 'city' ? 'cities' : 'departments'}/${id}`;
 }
 
-/** INSEE codes of Paris, Lyon and Marseille: their arrondissements have zip codes, the cities themselves have none. */
+/** INSEE codes of Paris, Lyon and Marseille. Their labels show no zip code, because each arrondissement has its own. */
 export const WHOLE_CITIES: readonly string[] = ['75056', '69123', '13055'];
 
 /** `Toulon (83000)`, `Marseille`, `Var (83)`, `83000 (Toulon)`. */

@@ -82,7 +82,7 @@ export const ROUTES: readonly Route[] = [
     status: 202,
     refusals: [409],
     details:
-      'Sends a webhook again, whatever its state. It keeps its id, bytes and sequence number, and is sent to the ' +
+      'Sends a webhook again, in any state. It keeps its id, bytes and sequence number, and is sent to the ' +
       'current endpoint of its search. A webhook that was delivered, failed or was cancelled gets six new attempts. ' +
       'A webhook that waits for a retry makes its next attempt now. The answer is 409 for an e-mail. It is ' +
       'also 409 if the search has no endpoint for the webhook, no longer wants it, or now hides contacts in it.',
@@ -146,8 +146,8 @@ export const ROUTES: readonly Route[] = [
     parameters: MARKET_PARAMETERS,
     refusals: [404],
     details:
-      'The market with which `marketDifferenceMin` and `marketDifferenceMax` compare a property: with fewer than 50 ' +
-      'prices, that of its city or, for a city, of its department.',
+      'The market with which `marketDifferenceMin` and `marketDifferenceMax` compare a property of the place. If a ' +
+      'commune or arrondissement has fewer than 50 prices, it is the market of its department.',
   }),
   route('get /publishers', 'PublisherName', 'collection', 'Completes the name of a publisher', {
     parameters: PUBLISHER_PARAMETERS,
@@ -159,7 +159,7 @@ export const ROUTES: readonly Route[] = [
     parameters: WEBHOOK_TEST_PARAMETERS,
     details:
       'Sends one signed webhook with an example match to an endpoint, immediately and without retries. The answer ' +
-      'has what was sent and the endpoint’s response. It is signed with the token of `search` or, without it, with ' +
+      'has the webhook and the endpoint’s response. It is signed with the token of `search` or, without it, with ' +
       'one that the answer contains, and with your secrets.',
   }),
   ...ROUTED_RESOURCES.flatMap(({ contract }) => contract?.routes ?? []),

@@ -1,4 +1,4 @@
-/** A search as its owner reads it (specification, 2.1, 2.2): keys become embedded references, a single code text. */
+/** Converts a stored search to the answer for its client (specification, 2.1, 2.2). */
 
 import type { City } from '../engine/domain/city.ts';
 import type { Forms, StoredAlternative } from '../engine/domain/criterion-kinds.ts';
@@ -45,7 +45,7 @@ export function searchDocument(
   };
 }
 
-/** The members of `stored`: a single code as text, cities, departments and site categories as embedded references. */
+/** The code of `transactionType` becomes text; cities, departments and site categories become embedded references. */
 function shownCriteria(
   stored: StoredAlternative,
   { reference, siteCategories }: Pick<Lookups, 'reference' | 'siteCategories'>,
@@ -86,7 +86,7 @@ export function departmentDocument(department: Department): object {
     chefLieu: department.chefLieu,
     departmentCode: department.code,
     name: department.name,
-    /** Lower case, no accents, hyphens: `cote-d-or`. */
+    /** In lower case, without accents, and hyphenated: `cote-d-or`. */
     nameClean: cleanName(department.name),
   };
 }

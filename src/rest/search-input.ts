@@ -1,7 +1,7 @@
 /**
- * Converts the body of a request to the members of a search, or to the list of all its errors. Each member is validated
- * separately, so that one invalid member does not hide another. Rules across members are checked on the result, so that
- * a partial update cannot produce a search that a creation would refuse.
+ * Converts the body of a request to the members of a search, or to a list of its errors. Each member is validated
+ * separately, so that one invalid member does not hide another. Rules across members are checked on the result of a
+ * change, because the change may contain only one of the members.
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -51,8 +51,8 @@ export async function readNewSearch(body: unknown, rules: InputRules, needsTitle
 
 /**
  * Changes the members that `body` states and keeps the others (decisions, section 2). PUT replaces a stated member; a
- * patch merges objects. A member that is sent back unchanged stays valid, regardless of the current rules. The look-ups
- * are done at once; `merge` is called when the row is locked. Both throw a 422 `Problem`.
+ * patch merges objects. The value of a member that is sent back unchanged is not validated again. The function looks up
+ * references; `merge` is called when the row is locked. Both throw a 422 `Problem`.
  */
 export async function readSearchChange(
   body: unknown,
@@ -209,7 +209,7 @@ function readMember(
 
 const [CITIES, DEPARTMENTS, CATEGORIES] = [membersOf('cities'), membersOf('departments'), membersOf('siteCategories')];
 
-/** Ids become keys; an unknown id is a violation. */
+/** Replaces ids of cities and departments by keys. Reports unknown ids and codes, and refused endpoints. */
 async function resolve(
   input: SearchInput,
   rules: InputRules,

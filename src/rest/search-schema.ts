@@ -199,6 +199,9 @@ const polygons = ({ requested }: Member<'polygons'>): MemberRule<readonly Polygo
   },
 });
 
+export const HIDES_CONTACTS =
+  'Removes contacts from webhooks, feed, e-mails, matches, deliveries, explanations and lists of the search.';
+
 const CONTEXT_BYTES_MAX = 2_048;
 
 const context: MemberRule<unknown> = {
@@ -226,7 +229,7 @@ const RULES: Rules = {
   codes: ({ names, requested }) =>
     severalOf(
       names.map((_, position) => position),
-      `${requested} One of several codes. A single code is accepted too, and returned as a single code.`,
+      `${requested} One matching code is enough. A single code is accepted too, and returned as a single code.`,
     ),
   letters: ({ names, requested }) =>
     severalOf(names, `${requested} A single letter is accepted too, and returned as a single letter.`),
@@ -295,7 +298,7 @@ export const SEARCH_MEMBERS = {
     null,
   ),
   ...CRITERION_RULES,
-  hidePropertyContact: nullable(single(FLAG), 'Removes contacts from webhooks, feed, e-mails and explanations.', false),
+  hidePropertyContact: nullable(single(FLAG), HIDES_CONTACTS, false),
   notificationEnabled: nullable(single(FLAG), 'Must be true for any delivery to be sent.', false),
   notificationRecipient: address('E-mail address that receives matches, and events of the subscribed kinds.'),
   notificationConsent,
@@ -327,6 +330,6 @@ const optionalMembers = Object.fromEntries(
 const ignored = z.unknown().meta({ readOnly: true, description: 'Ignored when sent.' });
 const readOnly = Object.fromEntries(READ_ONLY_MEMBERS.map((name) => [name, ignored.optional()]));
 
-/** The request body as documented. */
+/** The request bodies as documented. */
 export const SearchCreation = bodySchema({ ...optionalMembers, title }).extend(readOnly);
 export const SearchChange = bodySchema(optionalMembers).extend(readOnly);

@@ -248,7 +248,7 @@ const LARGE_PAGES = { perClientMax: 2, allMax: 8 };
 
 /**
  * Streams pages that are too large to build at once: a hundred searches with thousands of cities take a hundred
- * megabytes. The next one of `members` is requested when the client has read the last one. Throws a 429 `Problem`
+ * megabytes. The stream reads the next one of `members` when the connection accepts more bytes. Throws a 429 `Problem`
  * beyond a few such pages per client and in total. The pages have no entity tag: an answer begins before all bytes are
  * known.
  */

@@ -9,7 +9,7 @@ import { both, count, type Sentence } from '../values.ts';
 
 export type { Sentence };
 
-/** Text that is the same in both languages, or comes from a library that has only one. */
+/** Text that is the same in both languages, or of a library that has only one. */
 export const verbatim = (text: string): Sentence => both(text, text);
 
 export const joinSentences = (sentences: readonly Sentence[], separator: string): Sentence =>
@@ -22,7 +22,7 @@ export const ofMember = (name: string, { en, fr }: Sentence): Sentence =>
 /** `radius must be …`, `radius doit …` */
 export const ofParameter = (name: string, { en, fr }: Sentence): Sentence => both(`${name} ${en}`, `${name} ${fr}`);
 
-/** About a member of a body, or a parameter. `values.ts` has the faults of single values. */
+/** Sentences about a member of a body, or a parameter. `values.ts` has the faults of single values. */
 export const FAULTS = {
   required: both('is required', 'est obligatoire'),
   blankTitle: both('must not be blank', 'ne doit pas être vide'),
@@ -62,7 +62,7 @@ export const FAULTS = {
     ),
   impliedBy: (name: string) =>
     both(`is part of ${name}, which includedFeatures names`, `est compris dans ${name}, que demande includedFeatures`),
-  circle: both('lat, lon and radius must be sent together', 'lat, lon et radius doivent être envoyés ensemble'),
+  circle: both('lat, lon and radius must be set together', 'lat, lon et radius doivent être fixés ensemble'),
   alternative: both('must be an object of criteria', 'doit être un objet de critères'),
   emptyAlternative: both('must set at least one criterion', 'doit fixer au moins un critère'),
   searchOnly: both(
@@ -202,10 +202,10 @@ const LIMITS = {
   ],
 } as const;
 
-/** About a request as a whole. */
+/** Sentences about a request as a whole. */
 export const REFUSALS = {
   notFound: ({ en, fr }: Thing) => both(`${en} was not found.`, `${fr} est introuvable.`),
-  noPath: both('This path does not exist.', 'Ce chemin n’existe pas.'),
+  noPath: both('This path does not exist. See /docs.', 'Ce chemin n’existe pas. Voir /docs.'),
   notHeld: both(
     'This property is unknown: it was never received, or it expired too long ago.',
     'Ce bien est inconnu : il n’a jamais été reçu, ou a expiré depuis trop longtemps.',
@@ -227,11 +227,11 @@ export const REFUSALS = {
   connections: both('You have too many connections. Close some.', 'Vous avez trop de connexions. Fermez-en.'),
   rate: (perSecond: number, isWriting: boolean) =>
     both(
-      `At most ${perSecond} ${isWriting ? 'write ' : ''}requests per second. Try again in a moment.`,
-      `Au plus ${count(perSecond)} requêtes${isWriting ? ' d’écriture' : ''} par seconde. Réessayez dans un instant.`,
+      `A key may send at most ${perSecond} ${isWriting ? 'write' : 'read'} requests per second. Try again in a moment.`,
+      `Une clé peut envoyer au plus ${count(perSecond)} requêtes ${isWriting ? 'd’écriture' : 'de lecture'} par seconde. Réessayez dans un instant.`,
     ),
   testRate: (perSecond: number) =>
-    both(`At most ${perSecond} tests per second. Try again.`, `Au plus ${perSecond} essais par seconde. Réessayez.`),
+    both(`Run at most ${perSecond} tests a second. Retry.`, `Au plus ${perSecond} essais par seconde. Réessayez.`),
   tooManyAtOnce: ({ en, fr }: Sentence, most: number) =>
     both(
       `Too many requests at once (${en}: at most ${most} per client). Try again in a moment.`,
@@ -268,12 +268,12 @@ export const REFUSALS = {
     'La liste ne peut avoir qu’un ordre. Envoyez un seul des paramètres order[…].',
   ),
   oneWay: both(
-    'Name the property with only one of property, advert and url.',
-    'Indiquez le bien par un seul des paramètres property, advert et url.',
+    'Name the property with exactly one of property, advert and url.',
+    'Indiquez le bien par exactement un des paramètres property, advert et url.',
   ),
   onePlace: both(
-    'Name the place with only one of city and department.',
-    'Indiquez le lieu par un seul des paramètres city et department.',
+    'Name the place with exactly one of city and department.',
+    'Indiquez le lieu par exactement un des paramètres city et department.',
   ),
   fewPrices: (fewest: number) =>
     both(
@@ -368,7 +368,7 @@ export const REFUSALS = {
 
 export type { Language };
 
-/** The preferred language of the client's user; `fallback` without a preference. */
+/** The language that `Accept-Language` prefers, else `fallback`. Sets `Content-Language` and `Vary`. */
 export function languageOf(ctx: Context, fallback: Language): Language {
   ctx.vary('Accept-Language');
   const accepted = ctx.req.headers['accept-language'];

@@ -1,4 +1,4 @@
-/** Secrets that sign all webhooks of a client: their creation and expiry. The engine signs with them. */
+/** `/webhook-secrets`: secrets that sign all webhooks of a client, their creation and expiry. The engine signs. */
 
 import type Router from '@koa/router';
 import type { Context } from 'koa';
@@ -90,7 +90,7 @@ function webhookSecretDocument(stored: WebhookSecret, secret?: string) {
 
 const WebhookSecretSchema = z.strictObject({
   ...identity('WebhookSecret'),
-  id: uuid('As its IRI has it.'),
+  id: uuid('UUID, as in the IRI.'),
   createdAt: dateTime('When it was created; webhooks are signed with it a few seconds later.'),
   expiresAt: dateTimeOrNull('When it stops signing; null if it never stops.'),
   hint: text('Its last characters, to distinguish secrets.'),
@@ -101,7 +101,7 @@ export const SECRET_CONTRACT: Contract = {
   routes: [
     route('get /webhook-secrets', 'WebhookSecret', 'collection', 'Lists the secrets that sign all your webhooks', {
       parameters: WEBHOOK_SECRET_PARAMETERS,
-      details: 'The secrets that sign each of your webhooks, in addition to the token of its search, oldest first.',
+      details: 'The secrets that sign each of your webhooks, in addition to the token of its search, newest first.',
     }),
     route('post /webhook-secrets', 'WebhookSecret', 'item', 'Creates a secret and lets the older ones expire', {
       ...{ body: 'WebhookSecretCreation', refusals: [409] },

@@ -48,7 +48,7 @@ export const WEBHOOK_TEST_PARAMETERS = {
 
 /** A test may hold a connection for as long as an attempt takes. */
 const TESTS_AT_ONCE = { perClientMax: 4, allMax: 64, retryAfterSeconds: 5 };
-/** Per client, because its tests may target a third party, as its webhooks may (delivery/fair-scheduler.ts). */
+/** Protects third parties, because a client may name any URL as an endpoint. */
 const TEST_RATE = { perSecond: 2, burst: 20 };
 
 export function webhookTestRoutes(router: Router, dependencies: ApiDependencies): void {
@@ -156,7 +156,7 @@ const PAST: Partial<Readonly<Record<EventKind, readonly (object | null)[]>>> = {
   'property.match.resume': [{ price: 320_000 }],
 };
 
-/** The field of events that depend on the search, which has a maximum of 300,000 €. */
+/** The criterion of the sample `property.match.end`: the budget of its search is at most 300,000 €. */
 const BUDGET: FieldChange = {
   fieldName: 'budget',
   fieldOldValue: String(ADVERT.price),
@@ -201,7 +201,7 @@ export function sampleChange(
     first !== undefined && ofMatch !== undefined
       ? { ...first, kind, ...ofMatch }
       : events.find((one) => one.kind === kind);
-  if (stored === null || event === undefined) throw new Error(`the sample makes no ${kind}`);
+  if (stored === null || event === undefined) throw new Error(`The sample causes no event of the kind ${kind}.`);
   return { stored, event };
 }
 

@@ -1,7 +1,7 @@
 /**
- * Evaluates scanned properties by the criteria of a search. Texts are evaluated last, because they are in the
- * documents, which are read only if the property is still relevant after all other criteria. Also computes when a
- * property began to satisfy a search (decisions, section 11).
+ * Evaluates scanned properties by the criteria of a search. Texts are evaluated last: they are in the documents, which
+ * are read only if the property is still relevant after all other criteria. Also computes when a property began to
+ * satisfy a search (decisions, section 11).
  */
 
 import { yieldToOthers } from '../../engine/actor/waiting.ts';
@@ -51,8 +51,8 @@ export interface QueryTools extends SampledDatabase, WorkSlicesOptions {
 }
 
 /**
- * Resolves with the number of properties that each evaluated property represents. Stops after reading the texts of
- * `textsMax` properties: those evaluated by then are a fair sample.
+ * Resolves with the number of properties that each evaluated property represents. Stops after the portion in which it
+ * has read the texts of `textsMax` properties: those evaluated by then are a fair sample.
  */
 export async function evaluateCandidates(
   scan: Scan,
@@ -137,9 +137,9 @@ function evaluated(
 }
 
 /**
- * For a property that satisfies `criteria` now: the later of its creation and the last recorded change of price or
- * surface that made it satisfy them. Assumes that all other facts, the texts and the medians have not changed. ISO
- * 8601.
+ * When a property that satisfies `criteria` began to do so, in ISO 8601: the later of its creation and the last
+ * recorded change of price or surface that made it satisfy them. Assumes that all other facts, the texts and the
+ * medians have not changed.
  */
 export function satisfiedSince(
   criteria: Criteria,

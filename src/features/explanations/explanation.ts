@@ -24,7 +24,7 @@ import { type PairRow, type RecordedVersion, readPair, readPropertyHistory, read
 
 export type Explaining = ReturnType<typeof explainingOf>;
 
-/** Follows the medians and the points of interest from now on. `points`: those with names. */
+/** Follows the medians and the points of interest from now on. `points`: the index that has the names of points. */
 export function explainingOf(
   {
     database,
@@ -178,7 +178,7 @@ const WORDS: Readonly<Record<Language, Readonly<Record<PairReasonCode, Sentence>
       `Il s'est mis à correspondre quand la recherche a été modifiée${on(', le ', at)}.`,
     'began-while-silent': ({ at }) =>
       `Il s'est mis à correspondre${on(' le ', at)} pendant que les notifications de la recherche étaient désactivées.`,
-    'not-recorded': () => "Ce qui l'a fait correspondre n'est pas enregistré.",
+    'not-recorded': () => "La raison pour laquelle il correspond n'est pas enregistrée.",
     left: () => "Il n'y correspond plus.",
     'came-back': ({ at }) =>
       `Il avait cessé d'y correspondre et y est revenu${on(' le ', at)}\u00a0; une correspondance n'est signalée qu'une fois.`,
@@ -211,7 +211,7 @@ const WORDS: Readonly<Record<Language, Readonly<Record<PairReasonCode, Sentence>
     'stood-when-changed': ({ at }) => `It began to match when the search was changed${on(' on ', at)}.`,
     'began-while-silent': ({ at }) =>
       `It began to match${on(' on ', at)} while the notifications of the search were off.`,
-    'not-recorded': () => 'What made it match is not recorded.',
+    'not-recorded': () => 'The reason why it matches is not recorded.',
     left: () => 'It no longer matches.',
     'came-back': ({ at }) => `It stopped matching and matched again${on(' on ', at)}: a match is notified only once.`,
     'end-notified': ({ at, what }) => `The end of the match was notified on ${at} (criterion: ${what}).`,

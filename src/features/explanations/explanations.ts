@@ -1,6 +1,6 @@
 /**
- * Queries about stored properties: which ones a search finds or would find, and why a property is or is not a match.
- * Read-only; the engine does not depend on this feature.
+ * Queries about stored properties: lists those that a search finds, counts those that it would find, and explains why a
+ * property is or is not a match. Read-only; the engine does not depend on this feature.
  */
 
 import { z } from 'zod';
@@ -45,7 +45,7 @@ import {
 /** A value that the criterion compares. */
 const value = (description: string) => z.unknown().meta({ description });
 
-const criterion = z.enum(CRITERION_NAMES).meta({ description: 'The criterion; `areas` stands for all areas.' });
+const criterion = z.enum(CRITERION_NAMES).meta({ description: 'The criterion; `areas` means all areas.' });
 
 const ExplainedCriterion = z.strictObject({
   criterion,
@@ -69,7 +69,7 @@ const Explanation = z.strictObject({
   satisfied: z.boolean().meta({ description: 'True if the property satisfies every criterion now.' }),
   criteria: list(ExplainedCriterion, 'Every criterion that is set, and the condition that an advert is live.'),
   match: link('Match', 'The match; null if there is no match.').nullable(),
-  matchReason: text('What was notified and why, and the current state, in the language of Accept-Language.'),
+  matchReason: text('The notifications, their reasons and the current state, in the language of Accept-Language.'),
   matchReasons: list(MatchReason, 'The same reasons one by one, each with a stable code.'),
   deliveries: list(link('Delivery', 'A delivery.'), 'The deliveries about the property, newest first, at most 1000.'),
 });
@@ -96,14 +96,14 @@ const WiderSearch = z.strictObject({
   }),
   satisfiedNow: z.int().meta({ description: 'Number of properties that satisfy the other criteria.' }),
   margin,
-  estimated: z.boolean().meta({ description: 'True if the figure comes from a sample.' }),
+  estimated: z.boolean().meta({ description: 'True if the figure is estimated from a sample.' }),
 });
 
 const Preview = z.strictObject({
   ...identity('Preview'),
   satisfiedNow: z.int().meta({ description: 'Number of properties that satisfy the search now.' }),
   margin,
-  estimated: z.boolean().meta({ description: 'True if the figures come from a sample.' }),
+  estimated: z.boolean().meta({ description: 'True if the figures are estimated from a sample.' }),
   startedPerDay: list(PreviewedDay, 'Oldest first, today last.'),
   perDay: z.number().nullable().meta({
     description: 'Mean of startedPerDay over the days after the first day with data; null if there are none.',
@@ -117,7 +117,7 @@ const Preview = z.strictObject({
     'Longitude and latitude of counted properties. The query parameter `places` limits their number. A property ' +
       'without coordinates has those of its commune.',
   ),
-  withoutCriterion: list(WiderSearch, 'What the search would find without each of its criteria.'),
+  withoutCriterion: list(WiderSearch, 'The figures of the search without each of its criteria.'),
 });
 
 const FoundProperty = z.strictObject({
@@ -139,18 +139,18 @@ const EXPLANATION_CONTRACT: Contract = {
       parameters: PREVIEW_PARAMETERS,
       status: 200,
       details:
-        'What a search would find, without saving it: how many properties satisfy it now, how many of these began ' +
-        'on each of the last days, the newest of them, and how many would satisfy it without each criterion. ' +
-        'Exact for up to 20,000 candidate properties; above that, the figures come from a sample, and `estimated` is ' +
-        'true. At most two queries of a client run at a time.',
+        'Counts the properties that satisfy a search now, without saving it. Also shows how many of these began on ' +
+        'each of the last days, the newest of them, and how many would satisfy the search without each criterion. ' +
+        'The figures are exact for up to 20,000 candidate properties; above that, they are estimated from a sample, ' +
+        'and `estimated` is true. At most two queries of a client run at a time.',
     }),
     route('get /searches/{id}/explanation', 'Explanation', 'item', 'Explains why a property matches a search or not', {
       parameters: EXPLANATION_PARAMETERS,
       takesSome: true,
       details:
-        'Why a property is or is not a match of the search: the expected and the actual value of each criterion, ' +
-        'when and why the match began, and what was sent. Send one of `property`, `advert` and `url`. Sentences are ' +
-        'in French or English, according to `Accept-Language`.',
+        'Explains why a property is or is not a match of the search. The answer has the expected and the actual value ' +
+        'of each criterion, when and why the match began, and its deliveries. Send one of `property`, `advert` and ' +
+        '`url`. Sentences are in French or English, according to `Accept-Language`.',
     }),
     route('get /explanations', 'Explanation', 'collection', 'Lists the searches that a property satisfies', {
       parameters: EXPLANATION_LIST_PARAMETERS,
@@ -171,8 +171,8 @@ const EXPLANATION_CONTRACT: Contract = {
   ],
   resources: { Explanation, Preview, FoundProperty },
   groups: {
-    Explanation: 'Why a property is or is not a match of a search.',
-    Preview: 'What a search would find, without saving it.',
+    Explanation: 'Reasons why a property is or is not a match of a search.',
+    Preview: 'Figures of the properties that a search would find, without saving it.',
     FoundProperty: 'Properties that satisfy a search now, notified or not.',
   },
   parts: { ExplainedCriterion, PreviewedDay, PreviewedProperty, WiderSearch },
@@ -273,9 +273,9 @@ interface Sample {
 
 /**
  * Estimates how many of 1,000 adverts a new search will match, by evaluating it against the first properties in sample
- * order, at most 1,000. Distances to points of interest that are not stored with them count as unknown. The leader
- * corrects a client's totals with a sample of adverts (store/search-totals.ts). Resolves when the sample is in memory;
- * the sample is read again after a minute.
+ * order, at most 1,000. Distances that are not stored with these properties count as unknown. The leader corrects a
+ * client's totals with a sample of adverts (store/search-totals.ts). Resolves when the sample is in memory; the sample
+ * is read again after a minute.
  */
 export function createMatchEstimator(
   database: Queryable,

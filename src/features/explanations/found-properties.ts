@@ -118,7 +118,7 @@ function withWords(expressions: Expressions, text: string | null): Expressions {
   return alternatives.map((group) => [...group, ...entries]);
 }
 
-/** Unknown values come last. Equal values are ordered by UUID, so that pages neither repeat nor skip a property. */
+/** Unknown values are last. Equal values are ordered by UUID, so that pages neither repeat nor skip a property. */
 async function inOrder(found: readonly Found[], { by, direction }: FoundOrder, tools: QueryTools): Promise<Found[]> {
   const uuids = by === 'updatedAt' ? found.map(({ uuid }) => uuid) : [];
   const changeTimes = new Map(await readChangeTimes(tools.database, uuids));

@@ -1,8 +1,8 @@
 /**
- * Derives the history between a search and a property from their records: the match with its cause, the versions of the
- * search, and the events of the property. It goes backwards from a moment at which the property is known to satisfy the
- * search. Facts that may have changed without a record count as unknown. If there are several possible beginnings, the
- * result is "not recorded".
+ * Derives the history of a search and a property from the match with its cause, the versions of the search, and the
+ * events of the property. It walks back from a moment at which the property is known to satisfy the search. Facts that
+ * may have changed without a record count as unknown. If the possible beginnings have different reasons, the result is
+ * "not recorded".
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -152,7 +152,7 @@ export function pairReasons(history: PairHistory): readonly PairReason[] {
     const number = firstMet(alternative as Parameters<typeof firstMet>[0]);
     reasons.push({ code: 'by-alternative', at: null, criterion: String(number) });
   }
-  return [...reasons, ...medianOf(history, reasons), ...sendingOf(history), ...standingOf(history)];
+  return [...reasons, ...medianOf(history, reasons), ...sendingOf(history), ...currentStateOf(history)];
 }
 
 /** In the order of their notifications. */
@@ -255,7 +255,7 @@ function sendingOf({ isCancelled, isPaused, areDeliveriesKept }: PairHistory): r
   ];
 }
 
-function standingOf({ versions, deletedAt, isUnsubscribed }: PairHistory): readonly PairReason[] {
+function currentStateOf({ versions, deletedAt, isUnsubscribed }: PairHistory): readonly PairReason[] {
   return [
     ...(isUnsubscribed ? [now('unsubscribed')] : []),
     ...(versions.at(-1)?.isNotifying === true ? [] : [now('notifications-off')]),
@@ -288,7 +288,7 @@ function beginningOf({ candidates }: Walk): PairReason {
 }
 
 /**
- * Walks back to the beginning of version `toVersion`, starting at a moment at which the property, as in `summary`,
+ * Walks back to the beginning of version `toVersion`. It starts at a moment at which the property, as in `summary`,
  * satisfies the search: now or, with `match`, just before the change that caused it. While a search notifies, every
  * beginning causes a match, so a beginning without a match is in another period.
  */
@@ -346,7 +346,7 @@ function failsNow(criteria: Criteria, facts: PropertyFacts): boolean {
   return failuresOf(without(criteria, MOVING), facts, 1).length > 0;
 }
 
-/** What an event reveals about former facts: a value, nothing (no fact changed), the presence, or only a part. */
+/** The former facts that an event reveals: a value, nothing (no fact changed), the presence, or only a part. */
 const RETRACES: Readonly<Record<EventKind, 'value' | 'nothing' | 'presence' | 'part'>> = {
   'ad.update.price': 'value',
   'ad.update.surface': 'value',

@@ -1,4 +1,4 @@
-/** Counts what a search would find, from property summaries (decisions, section 11). Read-only. */
+/** Counts the properties that a search would find, from property summaries (decisions, section 11). Read-only. */
 
 import { hasAreas } from '../../engine/domain/areas.ts';
 import { type Criteria, removableCriteria, withoutCriterion } from '../../engine/domain/criteria.ts';
@@ -48,8 +48,8 @@ type Estimate = Pick<PreviewFigures, 'satisfiedNow' | 'margin' | 'estimated'>;
 const ESTIMATE_TEXTS_MAX = 2_000;
 
 /**
- * If a search or each of its alternatives names areas, its figures count properties within them; only the figure that
- * ignores the areas counts properties everywhere. Figures of other searches count properties everywhere.
+ * If a search or each of its alternatives names areas, its figures count properties within them. Only the figure that
+ * ignores the areas counts properties everywhere. All figures of other searches count properties everywhere.
  */
 export async function previewFigures(
   { criteria, days, sampleMax, placesMax, now }: PreviewQuery,

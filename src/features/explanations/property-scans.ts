@@ -1,7 +1,7 @@
 /**
  * Reads the summaries of live properties that satisfy a search or nearly do. PostgreSQL selects by location and
- * excludes properties that fail too many of the criteria that have columns; it may return too many properties, never
- * too few, and `domain/criteria` evaluates them. Results are in sample order, except for `scanChanged`: a part is a
+ * excludes properties that fail too many of the criteria that have columns. It may return too many properties, never
+ * too few: `examination.ts` evaluates them. Results except those of `scanChanged` are in sample order, so a part is a
  * fair sample. Sample order is a circle of hashes whose start changes every hour, so that later queries sample others.
  */
 
@@ -60,7 +60,7 @@ const EVENTS_MAX = 100_000;
 const LAST_EVENT_ID = String(2n ** 63n - 1n);
 
 /**
- * Number of candidates to evaluate. It depends only on the search, so that a busy machine answers later, but the same.
+ * Number of candidates to evaluate. It depends only on the search: a busy machine answers later, with the same result.
  */
 function boundsOf(criteria: Criteria): {
   readonly wholeMax: number;
@@ -100,8 +100,8 @@ export function namesAreas({ areas, alternatives }: Criteria): boolean {
 
 /**
  * Candidates in the areas (`namesAreas`) that may fail at most `failuresMax` criteria, or a sample if there are very
- * many. Only keys are sorted. Summaries are fetched by portion, because they are wide and many are never needed. To
- * sort by an expression keeps PostgreSQL from scanning all properties in sample order. Served by
+ * many. Only keys are sorted. Summaries are fetched by portion, because they are wide and many are never needed. An
+ * expression as sort key keeps PostgreSQL from scanning all properties in sample order. Served by
  * property_summaries_keys (communes, departments, zip codes) and property_summaries_location (circles, polygons).
  */
 export async function scanAreas(
@@ -235,7 +235,7 @@ async function readSummaries(
 const KEYS = 2 ** 32;
 
 const HOUR_MS = 3_600_000;
-/** 2³² by the golden ratio: consecutive hours start far apart. Odd: no start repeats within 2³² hours (Knuth, 6.4). */
+/** 2³² / the golden ratio: consecutive hours start far apart. Odd: no start repeats within 2³² hours (Knuth, 6.4). */
 const HOUR_STEP = 2_654_435_769;
 
 /** Sample key at which the samples of an hour start. */

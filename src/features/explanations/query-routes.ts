@@ -1,7 +1,7 @@
 /**
- * Results of a search, computed by the query thread: `/searches/{id}/properties` (decisions, section 7) lists the
- * properties that satisfy it now, as CSV on request; `POST /searches/preview` counts the properties that it would find,
- * before it is saved (section 11).
+ * Results of a search, computed by the query thread. `/searches/{id}/properties` (decisions, section 7) lists the
+ * properties that satisfy it now, as CSV on request. `POST /searches/preview` (section 11) counts the properties that a
+ * search would find before it is saved.
  */
 
 import type Router from '@koa/router';

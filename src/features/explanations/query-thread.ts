@@ -38,7 +38,7 @@ const pool = openDatabase({ url: databaseUrl, ...settings });
 const storedMedians = followMedians(pool);
 const points = followPoints(pool);
 
-/** By query name. Null if the search does not exist. */
+/** Keyed by query name. `foundProperties` resolves with null if the search does not exist. */
 const ANSWERS = {
   async preview(
     { members, ...query }: Omit<PreviewQuery, 'criteria'> & { readonly members: SearchMembers },

@@ -144,7 +144,7 @@ async function readBodies(
 export interface FeedBounds {
   /** The current epoch. A cursor of another epoch was issued before a restore. */
   readonly epoch: number;
-  /** Position of the last removed item: kept items come after it. */
+  /** Position of the last removed item: kept items follow it. */
   readonly floor: FeedPosition;
 }
 
@@ -170,7 +170,7 @@ export async function readFeedBounds(database: Queryable, clientId: Uuid): Promi
   };
 }
 
-/** Position after all items that can be shown now; items still being recorded come after it. Reads one row. */
+/** Position after all items that can be shown now; items still being recorded follow it. Reads one row. */
 export async function readFeedEnd(database: Queryable): Promise<FeedPosition> {
   const { rows } = await database.query<{ epoch: number; begins: string }>({
     name: 'read-feed-end',
@@ -258,8 +258,8 @@ function sealOf(content: Buffer, { clientId, searchId }: FeedScope, key: Buffer)
 }
 
 /**
- * A position in a client's feed. Positions are ordered by the time of recording: by epoch (it grows with each restore
- * of the database, after which transaction numbers may repeat), transaction, and delivery.
+ * A position in a client's feed. Positions are ordered by epoch, transaction and delivery, which is the order of
+ * recording. The epoch grows with each restore of the database, after which transaction numbers may repeat.
  */
 export interface FeedPosition {
   readonly epoch: number;

@@ -1,6 +1,6 @@
 /**
- * The feed contains everything that webhooks send, for clients that poll instead. The engine records what each
- * transaction added; this feature only reads (decisions, section 11).
+ * The feed contains everything that webhooks send, for clients that poll instead. The engine records the items of each
+ * transaction; this feature only reads (decisions, section 11).
  */
 
 import type Router from '@koa/router';
@@ -65,7 +65,7 @@ const PAGE_BYTES_MAX = 8 * 1_024 * 1_024;
 const SMALL_PAGE_BYTES_MAX = 512 * 1_024;
 const LARGE_PAGES = { perClientMax: 1, allMax: 8 };
 const WAITING_PER_CLIENT_MAX = 4;
-/** Maximum time of a request that selects one search among all others. */
+/** Maximum time that a request for one search looks for the first item. */
 const SEARCHING_MAX_MS = 2_000;
 
 interface FeedRequest {
@@ -78,8 +78,8 @@ interface FeedRequest {
 }
 
 /**
- * A long poll waits for new items. The announcement of a recorded batch wakes it up; it then reads repeatedly until the
- * preceding transactions have ended. It also reads periodically, because an announcement may be lost.
+ * A long poll waits for new items. The announcement of a recorded batch wakes it up. It then reads with growing pauses,
+ * because preceding transactions may still run. It also reads periodically, because an announcement may be lost.
  */
 function feedRoute(router: Router, dependencies: ApiDependencies): void {
   const { database, settings, onFeed, onKeyChange, ending } = dependencies;
@@ -117,7 +117,7 @@ function feedRoute(router: Router, dependencies: ApiDependencies): void {
   });
 }
 
-/** For an invalid cursor, throws a `Problem` that names the position to restart from. */
+/** Throws a 400 `Problem` for an invalid cursor, and a 410 with the position to restart from after a restore. */
 async function readRequest(ctx: Context, dependencies: ApiDependencies, key: Buffer): Promise<FeedRequest> {
   const query = readQuery(ctx, FEED_PARAMETERS);
   const { clientId } = principalOf(ctx);
@@ -186,7 +186,7 @@ function feedJson(items: readonly string[], next: string): string {
   return `{${identity},"items":[${items.join()}],"next":${JSON.stringify(next)}}`;
 }
 
-/** Embeds the body byte for byte as the webhook sends it. */
+/** Embeds the body byte for byte as the webhook sends it, or null if the search now hides contacts in it. */
 function feedItemJson(delivery: Omit<FedDelivery, 'position'>, cursor: string): string {
   const { id, sequence, searchId, context, channel, createdAt, head, document, hidesContacts } = delivery;
   const members = JSON.stringify({ cursor, id, sequence, search: searchIri(searchId) });
@@ -290,10 +290,10 @@ const FEED_CONTRACT: Contract = {
       details:
         'Everything that your webhooks carry, byte for byte, in the order of recording. The feed also has cancelled ' +
         'webhooks, and those of searches that notify but have no endpoint. Start without `after`, then send `next` ' +
-        'of each answer as `after`; the header `Link` has the same URL. Nothing is ever added before a cursor that ' +
-        'you have received. With `wait`, the answer arrives as soon as there is a new item. A page has at most 1000 ' +
-        'items and 8 MiB. The feed reaches back as far as deliveries are kept. The answer to an older cursor is 410: ' +
-        'start again at its `oldest`.',
+        'of each answer as `after`; the header `Link` has the URL of that request. Nothing is ever added before a ' +
+        'cursor that you have received. With `wait`, the answer arrives as soon as there is a new item. A page has ' +
+        'at most 1000 items and, unless it is a single larger item, 8 MiB. The feed reaches back as far as deliveries ' +
+        'are kept. The answer to an older cursor is 410: start again at its `oldest`.',
     }),
   ],
   resources: { Feed },
@@ -327,7 +327,7 @@ export const feed: Feature = {
   measure(metrics, database) {
     metrics.gauge(
       'vigie_feed_held_up_seconds',
-      'Time that the oldest recorded item has waited to appear in a feed',
+      'Age of the oldest recorded item that no feed can show yet',
       keptForScrapes(() => readFeedDelay(database)),
     );
   },

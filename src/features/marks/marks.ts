@@ -1,6 +1,6 @@
 /**
- * What users record about the results of a search (decisions, section 7): the time up to which they have seen its
- * matches, and the results that they keep or hide. Lists and e-mails use the marks; webhooks and the feed do not.
+ * Records the visits and marks of users (decisions, section 7): the time up to which they have seen the matches of a
+ * search, and the results that they keep or hide. Lists and e-mails use the marks; webhooks and the feed do not.
  */
 
 import type Router from '@koa/router';
@@ -134,8 +134,8 @@ async function readMark(database: Queryable, number: SearchNumber, uuid: Uuid): 
 type MarkChange = { readonly [Name in 'state' | 'reason' | 'note']?: PropertyMark[Name] | undefined };
 
 /**
- * Changes only the stated members. Null if the property is not stored, or the search has the maximum number of marks.
- * Served by the primary keys.
+ * Changes only the stated members, and deletes a mark without values. Null if the property is not stored, or if the
+ * mark would be one too many for the search. Served by the primary keys.
  */
 async function writeMark(
   database: Queryable,

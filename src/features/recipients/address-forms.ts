@@ -1,6 +1,6 @@
 /**
  * Finds an address within a text. If it is certainly not part of another address, it is erased; otherwise it is only
- * shown. The patterns are for PostgreSQL and case-sensitive: after a full stop or hyphen, a capitalised word begins a
+ * shown. The patterns are for PostgreSQL and case-sensitive. After a full stop or hyphen, a capitalised word begins a
  * sentence or names a place, but a lower-case word continues the domain.
  */
 
@@ -42,7 +42,7 @@ function anyCase(pattern: string): string {
   return pattern.replace(/[a-z]/gi, (letter) => `[${letter.toUpperCase()}${letter.toLowerCase()}]`);
 }
 
-/** Characters in a text that end with an address, plain or percent-encoded, including what may belong to it. */
+/** Finds a run: an address, plain or percent-encoded, and the characters before it that may belong to it. */
 export const RUN_PATTERN = String.raw`(?:${ESCAPED})?([^\s"<>()\[\]{},;:=?&/\\]+(?:@|%40)[A-Za-z0-9.-]+)`;
 
 const ADDRESS_LENGTH_MAX = 320;

@@ -1,7 +1,7 @@
 /**
- * Erases a recipient of e-mails (decisions, section 12): removes the address from every row of its client, gives the
- * recipient's items keys that cannot be derived from the address, and keeps the objection to e-mails under the salted
- * hash. Locks are taken in the order of claims: recipient, items, searches.
+ * Erases a recipient of e-mails (decisions, section 12). The address is removed from every row of its client, and the
+ * recipient's items get keys that cannot be derived from it. The objection to e-mails is kept under the salted hash.
+ * Locks are taken in the same order as by claims of e-mails: recipient, items, searches.
  */
 
 import { pause } from '../../engine/actor/waiting.ts';
@@ -62,7 +62,7 @@ export async function eraseRecipient(
   return { ...erasure, hadNotices: noticeCount === 1 };
 }
 
-/** Erases at all clients, or at one. Clients that never stored anything about the address are left out. */
+/** Erases the address at all clients, or at one. The result leaves out clients that never had data about it. */
 export async function eraseAtClients(
   database: Database,
   address: string,
@@ -77,7 +77,7 @@ export async function eraseAtClients(
   return erased;
 }
 
-/** Waits for a claim of an e-mail to the recipient. Resolves with the recipient's key. Served by the primary key. */
+/** Locks the recipient, and so waits for claims of e-mails to it. Resolves with its key. Served by the primary key. */
 async function lockRecipient(client: Queryable, { clientId, address }: Recipient): Promise<string> {
   await client.query(`insert into mail_recipients (key, client_id) values (${KEY}, $1) on conflict do nothing`, [
     clientId,
@@ -150,8 +150,8 @@ export async function eraseItems(
 }
 
 /**
- * E-mails to other recipients may mention the address. Those that wait for another attempt are written again. Reads
- * each open item of the client, by mail_items_due and mail_items_sending, and then by mail_items_mail.
+ * Drops the written bytes (`letter`) of e-mails to others that may mention the address: the next attempt writes them
+ * again. Reads each open item of the client, by mail_items_due and mail_items_sending, and then by mail_items_mail.
  */
 async function forgetLetters(client: Queryable, { clientId, address }: Recipient): Promise<void> {
   await client.query(
@@ -168,8 +168,8 @@ const without = (text: string): string => `regexp_replace(${text}, $3, '…', 'g
 
 /**
  * Removes the address from searches and their marks, including deleted searches. Endpoints and `notificationEnabled`
- * stay: webhooks continue. The key of an idempotent request may be the address, and the hash of its body may reveal a
- * text with the address. `consentAtMs`: the time of the latest consent to e-mails to it. Served by the primary keys.
+ * stay: webhooks continue. Also deletes idempotency keys that have the address, or whose hash of a body may reveal it.
+ * `consentAtMs`: the time of the latest consent to e-mails to it. Served by the primary keys.
  */
 async function eraseSearches(
   client: Queryable,
@@ -216,12 +216,12 @@ async function eraseSearches(
 }
 
 const CHECK_EVERY_MS = 5;
-/** Longer than any recording transaction takes. Retention erases the writes of longer transactions. */
+/** Longer than recording transactions usually take. Retention erases the writes of longer ones. */
 const WRITERS_END_WITHIN_MS = 10_000;
 
 /**
- * Resolves when every transaction that was writing at the call has ended. Such a transaction may have read the address
- * before the erasure was committed, and may record an item with it afterwards.
+ * Resolves when every transaction that was writing at the call has ended, or after ten seconds. Such a transaction may
+ * have read the address before the erasure was committed, and may record an item with it afterwards.
  */
 async function writersEnded(database: Database): Promise<void> {
   const since = performance.now();

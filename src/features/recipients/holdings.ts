@@ -1,7 +1,7 @@
 /**
- * Where the address of a recipient of e-mails is stored: alone in `notificationRecipient` of a search and `endpoint` of
- * an item, next to its key; in `notificationReplyTo`; as the client's notice address; and within the texts of searches.
- * Clients' stored data about a recipient is read and erased in these places.
+ * Reads a client's data about a recipient of e-mails, from the rows in which the address may be stored. It is alone in
+ * `notificationRecipient` of a search and `endpoint` of an item, next to its key. It may also be in
+ * `notificationReplyTo`, the client's notice address, and the texts of searches and their marks.
  */
 
 import type { Uuid } from '../../engine/domain/ids.ts';
@@ -54,7 +54,7 @@ export const IS_NOTICE_ADDRESS = 'id = $1 and lower(notice_address) = lower($2)'
 /** The text may contain the address as part of another one. Parameters: $3 also finds such a part, $4 does not. */
 const MAY_CONTAIN = TEXTS.map((text) => `coalesce(regexp_replace(${text}, $4, '…', 'g') ~ $3, false)`).join(' or ');
 
-/** The recipient's choices on the page, and its erasure; null for an unknown recipient. Served by the primary keys. */
+/** The choices that the recipient made on its page, and its erasure; null for none. Served by the primary keys. */
 async function readChoices(database: Queryable, { clientId, address }: Recipient) {
   const { rows } = await database.query<Omit<RecipientChoice, 'key' | 'clientId'>>(
     `select kind, scope, value, at from mail_recipients left join mail_choices on recipient_key = key
@@ -132,7 +132,7 @@ async function readEmails(database: Queryable, clientId: Uuid, address: string) 
   return { emails, emailCount: rows[0]?.emailCount ?? 0 };
 }
 
-/** For operators, by name, with deleted clients whose searches are still being removed. `clientId`: only this one. */
+/** All clients by name, or only `clientId`. Also has deleted clients whose searches are still being removed. */
 export async function readClients(database: Queryable, clientId: Uuid | null) {
   // Served by the primary key; without an id it reads every client.
   const { rows } = await database.query<{ client: Uuid; name: string }>(
@@ -153,8 +153,8 @@ export async function documentOfClients(database: Queryable, address: string, cl
 }
 
 /**
- * The addresses of recipients whose keys are known, by key. Served by searches_mail and mail_items_notified; reads each
- * search with an @.
+ * The addresses of recipients whose keys are known, by key. Served by searches_mail and mail_items_notified; also reads
+ * every search, to find texts with an @.
  */
 export async function readAddresses(
   database: Queryable,

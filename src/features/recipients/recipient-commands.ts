@@ -1,4 +1,4 @@
-/** `vigie recipients`: shows the stored data of a recipient of e-mails, as text or as one JSON file, and erases it. */
+/** `vigie recipients`: prints the stored data about a recipient of e-mails, as text or as JSON, and erases it. */
 
 import { type Input, UsageError } from '../../cli/command.ts';
 import { withDatabase } from '../../cli/connect.ts';

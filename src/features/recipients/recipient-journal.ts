@@ -1,10 +1,10 @@
 /**
  * Keeps the choices of recipients outside the database. A database restored from a backup that is older than an erasure
  * or an unsubscription would otherwise send e-mails to these people again. The data directory has a file for each
- * database (`recipients.<its id>.jsonl`), with its salt and a line for each choice (`RecipientChoice`). A person's own
- * choice is written before the answer, everything else within a minute. Choices that the database lacks are applied at
- * the start, before anything is sent. Those that a promoted older standby lacks are applied within a minute. Replaced
- * lines are dropped. Lines of an unknown kind or scope, from a later version, are kept.
+ * database (`recipients.<its id>.jsonl`), with its salt and a line for each choice (`RecipientChoice`). Choices on the
+ * page and erasures are written before the answer, others within a minute. Choices that the database lacks are applied
+ * at the start, before anything is sent. Those that a promoted older standby lacks are applied within a minute.
+ * Replaced lines are dropped. Lines of an unknown kind or scope, from a later version, are kept.
  */
 
 import { constants } from 'node:fs';
@@ -97,7 +97,7 @@ async function read({ path, salt }: Journal, start = 0): Promise<Written> {
     for (const line of parsed(text)) {
       lineCount += 1;
       if ('salt' in line && line.salt !== salt) {
-        throw new SaltError(`${path} belongs to another database (its salt differs) and is not applied.`);
+        throw new SaltError(`${path} belongs to another database (its salt differs). Move it to another directory.`);
       }
       // A restored database may have added older choices.
       if ('key' in line && (choices.get(idOf(line)) ?? line).at <= line.at) choices.set(idOf(line), line);
@@ -117,14 +117,14 @@ function parsed(line: string): readonly (RecipientChoice | { readonly salt: stri
   }
 }
 
-/** A file with fewer replaced lines is not rewritten. */
+/** The file is rewritten if its replaced lines outnumber the others by more than this. */
 const REPLACED_LINES_MIN = 1_000;
 
 function mayReplace(lineCount: number, choiceCount: number): boolean {
   return lineCount > REPLACED_LINES_MIN + 2 * choiceCount;
 }
 
-/** Removes replaced lines, so that repeated choices do not let the file grow. Rejects before anything is replaced. */
+/** Removes replaced lines, so that repeated choices do not let the file grow. A failed write leaves it unchanged. */
 async function replace(database: Database, journal: Journal): Promise<void> {
   await transaction(database, async (client) => {
     await client.query(`select pg_advisory_xact_lock(${REPLACEMENT_LOCK})`);
@@ -151,7 +151,7 @@ async function readStored(database: Queryable, since: Date | null): Promise<Choi
 
 const NOBODY: ReadonlyMap<string, readonly string[]> = new Map();
 
-/** Applies choices that this database lacks because it was restored: erases its data of these recipients. */
+/** Applies choices that this database lacks because it was restored. For an erasure, erases the data again. */
 async function apply(database: Database, choices: readonly RecipientChoice[]): Promise<void> {
   const erased = choices.filter(({ kind }) => kind === 'erasure');
   const keys = erased.map(({ key }) => key);
@@ -193,9 +193,9 @@ interface Agreement {
 const OVERLAP_MS = 10 * 60_000;
 
 /**
- * Returns a function that applies what the database lacks, writes what the file lacks, and resolves with the number of
- * choices applied. It compares all choices at the first call, and after the database or the file was replaced;
- * otherwise only new choices.
+ * Returns a function that applies choices that the database lacks, writes those that the file lacks, and resolves with
+ * the number of choices applied. It compares all choices at the first call, and after the database or the file was
+ * replaced; otherwise only new choices.
  */
 export function createChoiceSync(database: Database, directory: () => string): () => Promise<number> {
   let agreement: Agreement | null = null;
@@ -230,7 +230,7 @@ export function createChoiceSync(database: Database, directory: () => string): (
   };
 }
 
-/** Choices in the file that are later than the stored ones, or that a later version of Vigie wrote. */
+/** Choices in the file that are later than the stored ones, without those that only a later version of Vigie knows. */
 function lackingIn(stored: Choices, written: Choices): readonly RecipientChoice[] {
   return [...written.values()].filter(
     (line) => KNOWN.test(`${line.kind} ${line.scope}`) && isReplacedBy(stored.get(idOf(line)), line),
@@ -272,7 +272,7 @@ export async function startChoiceSync(parts: Parts): Promise<void> {
   const work = async (): Promise<void> => {
     const applied = await sync();
     if (applied > 0)
-      log.warn({ choices: applied }, 'The database was restored. The choices of recipients were applied again.');
+      log.warn({ choices: applied }, 'The database lacked choices of recipients. They were applied from the file.');
   };
   await work().catch((error: Error) => warnIfUnwritable((reason) => log.warn(reason), error));
   const task = startTask({ what: 'choices of recipients', everyMs: SYNC_EVERY_MS, work, onTransientError });

@@ -1,7 +1,7 @@
 /**
- * People who receive e-mails: shows and erases what a client stores about one of them (decisions, sections 7 and 12).
- * Clients use `/recipients/{address}` for their own recipients; operators use `vigie recipients` and two RPCs for the
- * recipients of all clients.
+ * Shows and erases the data that a client stores about a recipient of e-mails (decisions, sections 7 and 12). Clients
+ * use `/recipients/{address}` for their own recipients; operators use `vigie recipients` and two RPCs for those of all
+ * clients.
  */
 
 import type Router from '@koa/router';
@@ -79,7 +79,7 @@ function recipientRoutes(router: Router, dependencies: ApiDependencies, limiter:
   });
 }
 
-/** For operators: of all clients, or of one. */
+/** For operators: the data of all clients, or of one. */
 const RECIPIENT_RPCS = {
   async getRecipients(request, { database }) {
     const { address, clientId } = await namedIn(request, database);
@@ -108,7 +108,7 @@ async function namedIn({ address, client }: GetRecipientsRequest, database: Quer
 
 /** Answers and logs do not repeat the address. */
 function neverHeld() {
-  return grpcNotFound('Recipient', 'recipients/…', 'no data about this address was ever stored');
+  return grpcNotFound('Recipient', 'recipients/…', 'There is no data about this address. Check its spelling.');
 }
 
 const RecipientMark = z.strictObject({
@@ -128,7 +128,8 @@ const RecipientSearch = z.strictObject({
   }),
   mayContain: z.boolean().meta({
     description:
-      'True if one of these has the address as part of text that may be another address. An erasure keeps that text.',
+      'True if its titles, context, consent or marks have the address as part of text that may be another address. An ' +
+      'erasure keeps that text.',
   }),
   notificationConsent: Consent,
   refusedAt: dateTimeOrNull('When the recipient’s server began to refuse the address.'),
@@ -163,7 +164,7 @@ const RecipientSchema = z.strictObject({
   unsubscribedAt: dateTimeOrNull('When the recipient unsubscribed from all your e-mails.'),
   resubscribedAt: dateTimeOrNull('When the recipient last subscribed again.'),
   erasedAt: dateTimeOrNull(
-    'When the address was erased; no e-mail is sent to it since. Null once a later consent has lifted the erasure.',
+    'When the address was erased; no e-mail is sent to it after that. Null once a later consent has lifted the erasure.',
   ),
   liftedAt: dateTimeOrNull('When consent last lifted an erasure.'),
   emailFrequencyChosen,
@@ -176,7 +177,7 @@ const RecipientSchema = z.strictObject({
     description: 'True if an operator has set it as your address for notices of failing endpoints.',
   }),
   searches: list(RecipientSearch, 'Your searches that send e-mails to the address, or mention it.'),
-  emails: list(RecipientEmail, `The newest ${EMAILS_MAX} e-mails, and those that wait to be sent.`),
+  emails: list(RecipientEmail, `The newest ${EMAILS_MAX} e-mails, including those that wait to be sent.`),
   emailCount: z.int().meta({ description: 'Total number of e-mails.' }),
 });
 
@@ -191,11 +192,11 @@ const RECIPIENT_CONTRACT: Contract = {
     }),
     route('delete /recipients/{address}', 'Recipient', 'nothing', 'Erases an e-mail address', {
       details:
-        'Removes the address from all your data: `notificationRecipient` becomes null and `emailStatus` off, pending ' +
-        'e-mails are cancelled, the address is removed from titles, contexts, consents and marks, and it receives no ' +
-        'notices. Text that may be part of another address is kept. Webhooks continue. An e-mail that is already ' +
-        'being sent is the last one. The objection is kept as a salted hash. Only a `notificationConsent` that is ' +
-        'dated and saved later lifts it; it never lifts an unsubscription. The request may be repeated.',
+        'Removes the address from all your data, including titles, contexts, consents and marks. ' +
+        '`notificationRecipient` becomes null and `emailStatus` off, pending e-mails are cancelled, and the address ' +
+        'receives no notices. Text that may be part of another address is kept. Webhooks continue. An e-mail that is ' +
+        'already being sent is the last one. The objection is kept as a salted hash. Only a `notificationConsent` ' +
+        'that is dated and saved later lifts it; it never lifts an unsubscription. The request may be repeated.',
     }),
   ],
   resources: { RecipientSummary, Recipient: RecipientSchema },
@@ -241,7 +242,7 @@ export const recipients: Feature = {
   name: 'recipients',
   prepare: startChoiceSync,
   keepChoice: ({ dataDirectory, log }) => keepBeside(dataDirectory, (reason) => log.warn(reason)),
-  /** Erases what a long transaction recorded after an erasure that it had not seen. */
+  /** Erases items that a long transaction recorded after an erasure that it had not seen. */
   async *forget(database) {
     await eraseItems(database, "recipient_key from mail_choices where kind = 'erasure' and value = 'true'");
     yield {};

@@ -105,7 +105,7 @@ async function startRecovery(request: StartRecoveryRequest, dependencies: AdminD
   const clientId = await clientIdOf('client', request.client, database);
   const endpoint = optionalValue('endpoint_url', ENDPOINT_URL, request.endpointUrl);
   if (endpoint !== null && !(await stored.isEndpointKnown(database, endpointKeyOf(clientId, endpoint)))) {
-    throw invalidArgument('endpoint_url', 'must be an endpoint of the client, to which something was sent');
+    throw invalidArgument('endpoint_url', 'must be an endpoint with deliveries of the client');
   }
   const recovery = {
     id: timeOrderedUuid(present),
@@ -149,7 +149,7 @@ async function numberOfSearch(
   if (id === null) return null;
   const search = await readAnySearch(database, id);
   const isOfClient = search !== null && search.clientId === clientId && search.deletedAt === null;
-  if (!isOfClient) throw notFound('Search', name, `the client has no ${name}`);
+  if (!isOfClient) throw notFound('Search', name, `The client has no ${name}.`);
   return search.number;
 }
 

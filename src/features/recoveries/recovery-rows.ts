@@ -10,7 +10,7 @@ import { isInAnyLane } from '../../engine/store/delivery-states.ts';
 import { Problem } from '../../rest/problem.ts';
 import { REFUSALS } from '../../rest/sentences.ts';
 
-/** `counting` → `running` → `finished`, or `stopped` by its client. Clients also see whether it is paused. */
+/** `counting` → `running` → `finished`, or `stopped` by its client or an operator. Clients also see if it is paused. */
 export const RECOVERY_STATES = ['counting', 'running', 'finished', 'stopped'] as const;
 export type RecoveryState = (typeof RECOVERY_STATES)[number];
 
@@ -42,7 +42,7 @@ export interface Recovery extends Omit<NewRecovery, 'searchNumber'> {
   readonly sent: number;
   readonly delivered: number;
   readonly failed: number;
-  /** Deliveries that need not or must not be sent when their turn comes. */
+  /** The number of deliveries that no longer fitted at their turn, and are not sent. */
   readonly skipped: number;
   readonly createdAt: Date;
   readonly finishedAt: Date | null;
@@ -55,7 +55,7 @@ export function remainingOf({ state, matched, sent, skipped }: Recovery): number
   return state === 'finished' ? 0 : Math.max(0, matched - sent - skipped);
 }
 
-/** Ids come from the clocks of processes, times from PostgreSQL's clock. The clocks differ by less than this. */
+/** Ids have the times of processes, rows those of PostgreSQL. The clocks differ by less than this. */
 export const CLOCKS_APART_MS = 3_600_000;
 
 /**

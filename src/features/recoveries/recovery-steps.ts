@@ -20,7 +20,7 @@ export interface OpenRecovery extends NewRecovery {
   readonly state: RecoveryState;
   /** The next step reads deliveries after it; none up to it waits. */
   readonly position: Uuid;
-  /** Recoveries of all clients that are sending. */
+  /** The number of recoveries in state `running`, of all clients. */
   readonly runningCount: number;
 }
 
@@ -93,7 +93,7 @@ async function readRecoveryPage(connection: Queryable, recovery: NewRecovery, po
   return rows[0] as RecoveryPage;
 }
 
-/** The deliveries that a recovery would resend now, page by page. */
+/** Counts the deliveries that a recovery would resend now, page by page. */
 export async function countFitting(database: Queryable, recovery: NewRecovery): Promise<number> {
   for (let count = 0, position = startOf(recovery); ; ) {
     const { last, isLastPage, ids } = await readRecoveryPage(database, recovery, position);

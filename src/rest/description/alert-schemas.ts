@@ -13,7 +13,7 @@ import { RESOURCES } from './resource-schemas.ts';
 
 const AlertedMatch = z
   .strictObject({ ...RESOURCES.Match.shape, propertyDocument: RESOURCES.PropertyDocument })
-  .meta({ description: 'The match, with the property as it was at the change.' });
+  .meta({ description: 'The match, with the property as it was directly after the change.' });
 
 function alert(kind: EventKind) {
   return z.strictObject({
@@ -30,7 +30,7 @@ const Rejection = z.strictObject({
       z.strictObject({
         propertyPath: text('Path of the invalid member, such as advert.pictures.0; empty for the message as a whole.'),
         message: text('Description of the error.'),
-        code: text('Stable, for programs: the keyword of JSON Schema that the value violates.'),
+        code: text('A stable code for programs: the keyword of JSON Schema that the value violates.'),
       }),
     )
     .meta({ description: 'Errors of the message; empty if it is not JSON, or if the message itself is valid.' }),
@@ -90,13 +90,15 @@ export const ALERTS: Readonly<Record<string, z.ZodObject>> = {
 export const CHANNELS: Readonly<Record<WebhookChannel, { readonly member: string; readonly when: string }>> = {
   match: {
     member: 'endpointRecipient',
-    when: 'If notificationEnabled is true, sent to endpointRecipient once a property starts to satisfy the search.',
+    when:
+      'If notificationEnabled is true, the service sends it to endpointRecipient when a property starts to satisfy the ' +
+      'search.',
   },
   event: {
     member: 'eventEndpoint',
     when:
-      'If notificationEnabled is true and subscribedEvents lists the event, sent to eventEndpoint when the property ' +
-      'satisfied the search before or after the change. eventThresholds may hold the event back.',
+      'If the property satisfied the search before or after the change, the service sends it to eventEndpoint. This ' +
+      'requires notificationEnabled and a subscription (subscribedEvents); eventThresholds may hold the event back.',
   },
 };
 
@@ -106,10 +108,10 @@ export function webhookName(kind: EventKind, channel: WebhookChannel): string {
   return `${channel}${words.join('')}`;
 }
 
-/** The statuses that count as success, on both channels. */
+/** The only success and the retries, which are the same on both channels. */
 export const ACKNOWLEDGEMENT =
-  'HTTP 200 is the only success. After any other answer, or none within the deadline, the delivery is tried again ' +
-  'one hour after the attempt, at most five times, with the same webhook-id and the same bytes.';
+  'HTTP 200 is the only success. After any other answer, or none within the deadline, the service retries one hour ' +
+  'after the attempt, at most five times. A retry has the same webhook-id and the same bytes.';
 
 export interface AlertHeader {
   readonly description: string;
@@ -171,7 +173,7 @@ export const ALERT_HEADERS: Readonly<Record<string, AlertHeader>> = {
     example: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
   },
   tracestate: {
-    description: 'The tracestate that came with that traceparent, at most 512 characters.',
+    description: 'The tracestate of the same message, at most 512 characters.',
     schema: { type: 'string' },
     isRequired: false,
     example: 'agency=t61rcWkgMzE',

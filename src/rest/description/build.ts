@@ -1,6 +1,6 @@
 /**
- * Generates the console's types of REST answers from the schemas that OpenAPI publishes, and the lists of criteria,
- * flags and code samples that the console shows. `--check` compares the files instead of writing them.
+ * Generates the console's types of REST answers from the schemas that OpenAPI publishes. Also generates the lists of
+ * criteria, flags and code samples that the console shows. `--check` compares the file instead of writing it.
  */
 
 import { readFile, writeFile } from 'node:fs/promises';
@@ -69,4 +69,4 @@ const written = [
 
 if (!process.argv.includes('--check')) await writeFile(TARGET, written);
 else if ((await readFile(TARGET, 'utf8')) !== written)
-  throw new Error('the generated documents are outdated: run npm run generate');
+  throw new Error(`${TARGET.pathname} is outdated. Run npm run generate.`);

@@ -1,12 +1,12 @@
 /**
- * The code samples of /docs: the requests of the guides, which are written for curl, and the verification of a webhook,
- * in every language that a reader can choose. Without the page's script, all languages are shown, collapsed.
+ * The code samples of /docs, in every language that a reader can choose: the requests of the guides, which are written
+ * for curl, and the verification of a webhook. Without the page's script, only curl and the summaries are visible.
  */
 
 import { readFileSync } from 'node:fs';
 import { escapeHtml } from '../content.ts';
 
-/** The sample code that verifies webhooks. Each sample reads the secret from `SECRET`; tests run them. */
+/** The sample code that verifies webhooks. In each sample, `SECRET` is a placeholder for the secret; tests run them. */
 export const VERIFIERS: Readonly<Record<string, string>> = {
   'Node.js': 'verify.mjs',
   Python: 'verify.py',
@@ -30,7 +30,7 @@ export function codeOf(code: string): string {
 export const verifierSamples = (): string =>
   groupOf(Object.entries(VERIFIERS).map(([language, file]) => [language, textOf(`verify/${file}`)]));
 
-/** The samples for a command of the guides. Returns a block that is not a curl command unchanged. */
+/** HTML of the samples for a command of the guides. A block that is not a curl command is the only sample. */
 export function requestSamples(command: string): string {
   if (!command.startsWith('curl ')) return codeOf(command);
   return groupOf([['curl', command], ...requestsOf(command)]);

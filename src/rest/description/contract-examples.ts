@@ -1,5 +1,5 @@
 /**
- * The examples in the contracts. The production code creates each of them, from the advert that the webhook tester
+ * The examples in the contracts. The production code creates most of them, from the advert that the webhook tester
  * sends. The tests send the example requests to a running service and compare the answers with the schemas.
  */
 
@@ -57,7 +57,7 @@ export const BODY_EXAMPLES: Readonly<Record<string, object>> = {
   ...Object.fromEntries(Object.entries(FEATURE_BODIES).map(([name, { example }]) => [name, example])),
 };
 
-/** Examples of required parameters. */
+/** Examples of required parameters, and of some optional ones that the client may have to send (openapi.ts). */
 export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   search: `/searches/${ID.search}`,
   'uuid[]': [PROPERTY],

@@ -1,6 +1,6 @@
 /**
- * Public documentation: the Hydra entrypoint, ApiDocumentation and contexts, and the page that shows the OpenAPI
- * document. The page's scripts come from this server; its Content-Security-Policy allows no others.
+ * Public documentation: the Hydra entrypoint, ApiDocumentation and contexts, the contracts, and the page that shows the
+ * guides and OpenAPI. The page's Content-Security-Policy allows only scripts of this server.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -26,7 +26,7 @@ interface Guides {
   readonly guides: string;
 }
 
-/** Parts of a page: `## Title {#id}`, a fence with a name as its second word, `{{name}}`, and a list. */
+/** Parts of a page: a section `## Title {#id}`, a fence with a name as its second word, and `{{name}}`. */
 const SECTION = /^(.+) \{#([\w-]+)\}\n([^]*)$/;
 const FENCE = /^```\w+ ([\w-]+)\n([^]*?)\n```$/gm;
 const PLACEHOLDER = /\{\{([\w-]+)\}\}/g;
@@ -40,8 +40,8 @@ const FRENCH: Readonly<Record<string, string>> = JSON.parse(textOf('reference.fr
 
 /**
  * The HTML of all guides, one section each, and of their table of contents, from a Markdown page per language and
- * values from the code. A test compares the English page with the README, whose commands and promises it repeats word
- * for word, and the French page with the English one.
+ * values from the code. The English page repeats commands and promises of the README word for word; a test compares the
+ * two, and the French page with the English one.
  */
 function guidePage(language: Language, facts: ReturnType<typeof factsOf>, examples: ContractExamples): Guides {
   const figures = Object.entries(facts).map(([name, most]) => [name, most.toLocaleString(language)]);
@@ -113,7 +113,7 @@ function inline(text: string): string {
 }
 
 export function documentationRoutes(router: Router, dependencies: ApiDependencies): void {
-  const hydra = standingDocument(hydraDocumentation);
+  const hydra = cachedDocument(hydraDocumentation);
 
   router.get('/', welcome(Boolean(dependencies.settings.console)), acceptable, (ctx) => {
     answer(ctx, { ...identityOf('Entrypoint', '/'), ...ENTRYPOINT_MEMBERS });
@@ -133,12 +133,12 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 const SCHEMA_TYPE = 'application/schema+json; charset=utf-8';
 
 function contractRoutes(router: Router, { settings, reference }: ApiDependencies): void {
-  const openApi = standingDocument((url) => ({
+  const openApi = cachedDocument((url) => ({
     ...openApiDocument(settings.version, contractExamples(reference)),
     servers: [{ url: url === '' ? '/' : url }],
   }));
-  const intake = standingDocument(intakeSchema);
-  const webhook = standingDocument(webhookSchema);
+  const intake = cachedDocument(intakeSchema);
+  const webhook = cachedDocument(webhookSchema);
 
   router.get('/openapi.json', (ctx) => answerBytes(ctx, JSON_TYPE, openApi(ctx.state.baseUrl)));
   router.get(INTAKE_SCHEMA_PATH, (ctx) => answerBytes(ctx, SCHEMA_TYPE, intake(ctx.state.baseUrl)));
@@ -157,12 +157,12 @@ const welcomeTo = (hasConsole: boolean): string => `<!doctype html>
 <body>
 <h1>Vigie</h1>
 <p>This is the REST interface for saved real-estate searches, their alerts, and the deliveries of these alerts.</p>
-<ul>${hasConsole ? '\n<li><a href="/console">Console</a>: your searches on a map, and what they find</li>' : ''}
+<ul>${hasConsole ? '\n<li><a href="/console">Console</a>: your searches and their properties on a map</li>' : ''}
 <li><a href="/docs">Documentation</a>, to read and to try</li>
 <li><a href="/openapi.json">OpenAPI</a></li>
 <li><a href="/docs.jsonld">Hydra</a></li>
 </ul>
-<p>Requests carry your key in the header <code>X-API-KEY</code>.</p>
+<p>Send your key with each request, in the header <code>X-API-KEY</code>.</p>
 </body>
 </html>
 `;
@@ -305,18 +305,18 @@ function pageRoutes(router: Router, { settings, reference }: ApiDependencies): v
   });
 }
 
-/** Stands for the base URL in cached documents. The name is reserved, so no request uses it (RFC 2606). */
-const STAND_IN = 'https://vigie.invalid';
+/** A placeholder for the base URL in cached documents. The name is reserved, so no service has it (RFC 2606). */
+const PLACEHOLDER_URL = 'https://vigie.invalid';
 
-/** Returns the JSON of `build(baseUrl)`. It is built once, because only the base URL varies in it. */
-export function standingDocument(build: (baseUrl: string) => object): (baseUrl: string) => string {
+/** Returns the JSON of `build(baseUrl)`. `build` runs once with a placeholder, and once if the base URL is unknown. */
+export function cachedDocument(build: (baseUrl: string) => object): (baseUrl: string) => string {
   let built: string | null = null;
   let withoutUrl: string | null = null;
   return (baseUrl) => {
     // A document may have other content when the public URL is unknown.
     if (baseUrl === '') return (withoutUrl ??= JSON.stringify(build('')));
-    built ??= JSON.stringify(build(STAND_IN));
+    built ??= JSON.stringify(build(PLACEHOLDER_URL));
     const url = JSON.stringify(baseUrl).slice(1, -1);
-    return built.replaceAll(STAND_IN, () => url);
+    return built.replaceAll(PLACEHOLDER_URL, () => url);
   };
 }

@@ -1,4 +1,4 @@
-/** The kinds of members in answers, with the descriptions that OpenAPI and Hydra publish. */
+/** Builds zod schemas of the members of answers. OpenAPI and Hydra publish their descriptions. */
 
 import { z } from 'zod';
 import { MAIL_FREQUENCIES } from '../../engine/domain/mail.ts';

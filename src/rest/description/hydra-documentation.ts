@@ -147,7 +147,7 @@ function operation({ method, summary, resource, answers, body }: Route): object 
     'hydra:method': method.toUpperCase(),
     'hydra:title': summary,
     'rdfs:label': summary,
-    // The body of a request is always a search.
+    // Every body is described by this class, even one that is not a search.
     ...(body === null ? {} : { expects: '#Search' }),
     returns,
   };

@@ -1,8 +1,8 @@
 /**
- * The JSON-LD contexts, derived from the JSON Schemas so that every member of every answer has an IRI and expanding an
- * answer loses nothing (JSON-LD 1.1): objects without their own identity get a scoped context, arrays of values become
- * lists, which keep their order, and free-form JSON stays JSON. The members of a collection are a set, as in Hydra. No
- * definition of a term uses the term itself: streaming processors would report a cycle.
+ * The JSON-LD contexts (JSON-LD 1.1), derived from the JSON Schemas. Every member of an answer has an IRI, so expanding
+ * an answer loses nothing. Objects without an identity get a scoped context, arrays of values become lists, which keep
+ * their order, and free-form JSON stays JSON. The members of a collection are a set, as in Hydra. No definition of a
+ * term uses the term itself: streaming processors would report a cycle.
  */
 
 import { collectionPath } from '../routes.ts';
@@ -76,7 +76,7 @@ function termOf(id: string, schema: JsonSchema): Term {
   return isFreeForm(value) ? { '@id': id, '@type': '@json' } : scoped(id, value);
 }
 
-/** Clients that show the violations of a form search for the nodes themselves. */
+/** A set, not a list: clients that show the violations of a form search for the nodes themselves. */
 const VIOLATIONS = 'ConstraintViolationList/violations';
 
 /** True for objects with unknown members, and for alternatives if one of them is an object or contains one. */
@@ -100,8 +100,8 @@ function scoped(id: string, schema: JsonSchema): Readonly<Record<string, unknown
 }
 
 /**
- * Every collection that can be read without a parameter, by resource. Points of interest require coordinates: only
- * `/openapi.json` describes them.
+ * Every collection that can be read without a parameter, by resource. The entrypoint cannot link to others, such as
+ * points of interest, which require coordinates.
  */
 export const ENTRYPOINT_COLLECTIONS: ReadonlyMap<string, string> = new Map(
   Object.keys(RESOURCES).flatMap((resource) => {

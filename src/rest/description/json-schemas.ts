@@ -1,4 +1,4 @@
-/** The zod schemas as JSON Schema 2020-12, which OpenAPI 3.1 includes unchanged, by name and linked by `$ref`. */
+/** Converts zod schemas to JSON Schema 2020-12, by name and linked by `$ref`, and rewrites it for client generators. */
 
 import { z } from 'zod';
 import { VIOLATIONS_MAX } from '../problem.ts';
@@ -32,10 +32,10 @@ const violationListSchema = z.strictObject({
       z.strictObject({
         propertyPath: z.string().meta({ description: 'For example includedCities[2]; empty for the whole body.' }),
         message: z.string(),
-        code: z.string().meta({ description: 'Stable, for programs.' }),
+        code: z.string().meta({ description: 'A stable code for programs.' }),
       }),
     )
-    .meta({ description: `The first ${VIOLATIONS_MAX} at most.` }),
+    .meta({ description: `At most the first ${VIOLATIONS_MAX} violations.` }),
   violationCount: z.int().meta({ description: 'Total number of violations.' }),
 });
 
@@ -100,7 +100,7 @@ function convert(schemas: Readonly<Record<string, z.ZodType>>, io: 'input' | 'ou
       // Answers are open, so that a new member does not break clients. This must be explicit, because generators treat
       // an object without `additionalProperties` as closed.
       if (io === 'output' && jsonSchema.properties !== undefined) jsonSchema.additionalProperties = true;
-      // `format` implies the pattern, and these limits are those of every JSON integer.
+      // `format` implies the pattern, and these limits are those of every safe integer in JavaScript.
       if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
@@ -149,13 +149,13 @@ const OPAQUE: ReadonlySet<string> = new Set([
   ...['example', 'examples', 'default', 'enum', 'const', 'required', 'x-enum-varnames'],
 ]);
 
-/** Without a width some generators use 32 bits, which turn 25,500,001 into 25,500,000. */
+/** Without a width some generators use 32 bits, and such a float turns 25,500,001 into 25,500,000. */
 const WIDTHS = { number: 'double', integer: 'int64' } as const;
 
 /**
- * Rewrites every schema of the document with keywords that every client generator understands, even with little support
- * for 2020-12: one type per schema, items for each array, constants as enumerations of one, a width per number, no two
- * members whose names differ only by an `@`. The meaning is the same, except that tuples lose their order.
+ * Rewrites every schema of the document for client generators with little support for 2020-12. The result has one type
+ * per schema, items for each array, constants as enumerations of one, a width per number, and no two members whose
+ * names differ only by an `@`. The meaning is the same, except that tuples lose their order.
  */
 export function plain<Value>(value: Value): Value {
   if (Array.isArray(value)) return value.map(plain) as Value;
@@ -241,7 +241,7 @@ function range(schema: Schema, codes: readonly number[]): Schema {
 
 /**
  * Where names cannot contain `@` (Go), a model with `@id` and `id` would declare one member twice and not compile. So a
- * pattern describes one of the two: `id` in references, which have `@id`, otherwise the JSON-LD member.
+ * pattern describes one of the two: `id` in answers, where `@id` contains it; otherwise the member with the `@`.
  */
 function distinct({ propertyNames: _strings, ...schema }: Schema): Schema {
   const properties = (schema.properties ?? {}) as Readonly<Record<string, Schema>>;

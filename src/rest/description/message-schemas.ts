@@ -1,6 +1,6 @@
 /**
- * `/schemas/intake.json` and `/schemas/webhook.json` (decisions, section 13): JSON Schema 2020-12 of the messages that
- * crawlers publish and of the webhooks that clients receive, made from the validator and schemas that the service runs.
+ * `/schemas/intake.json` and `/schemas/webhook.json` (decisions, section 13): JSON Schema 2020-12 of the messages of
+ * crawlers and the bodies of webhooks. It is derived from the validator and the schemas that the service runs.
  */
 
 import { MESSAGE_SCHEMAS, NUMBER_FORMATS, type SentMessage, TEXT_FORMATS } from '../../engine/domain/intake-schema.ts';
@@ -17,7 +17,7 @@ const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
 const WORDS: Readonly<Record<string, string>> = {
   kind: 'Kind of message.',
   crawledAt:
-    'When the crawler saw it. A message older than the stored state has no effect. A time more than ten minutes after NATS stored the message is rejected.',
+    'When the crawler saw the advert. A message older than the stored state has no effect. A message with a time more than ten minutes after NATS stored it is rejected.',
   expiredAt: 'When the advert expired; if absent, the time of the crawl.',
   property: 'The members of the property; one that is null or absent is taken from its most recent advert.',
   advert: 'The whole advert: a member that is null or absent is unknown.',
@@ -35,7 +35,8 @@ export function intakeSchema(baseUrl: string): Readonly<Record<string, unknown>>
       'pair are refused, and so are times outside the years 1 to 9999 in UTC. Members that are not listed have no ' +
       'effect and are counted by name.',
     title: 'Intake message',
-    description: 'What a crawler publishes on adverts.<property uuid>, as JSON in UTF-8. Euros, square metres, WGS 84.',
+    description:
+      'A message that a crawler publishes on adverts.<property uuid>: JSON in UTF-8, with euros, square metres, WGS 84.',
     oneOf: [{ $ref: '#/$defs/Upsert' }, { $ref: '#/$defs/Expire' }],
     $defs: {
       Upsert: described(INTAKE_CONTRACT.upsert, {}),
@@ -119,8 +120,8 @@ const PLACE = {
 
 /**
  * The schema of the running validator in JSON Schema 2020-12, by kind of message. Both accept the same messages, with
- * two exceptions that JSON Schema cannot express: half a surrogate pair in a text, and an instant that leaves the years
- * 1 to 9999 when its offset is subtracted.
+ * two exceptions, which only the validator refuses: half a surrogate pair in a text, and a time outside the years 1 to
+ * 9999 in UTC.
  */
 const INTAKE_CONTRACT = {
   upsert: withPlace(published(MESSAGE_SCHEMAS.upsert)),

@@ -122,7 +122,7 @@ function pathParameter(name: string, { resource: answered }: Route): object {
   return { name, in: 'path', required: true, description, schema, example: idExample(resource) };
 }
 
-/** Parameters of which at least one must be sent. */
+/** Parameters that some routes require unless the client sends an alternative, such as `advert` for `property`. */
 const SHOWN: ReadonlySet<string> = new Set(['eventType', 'property', 'city']);
 
 function queryParameters({ parameters }: Route): object[] {
@@ -132,13 +132,13 @@ function queryParameters({ parameters }: Route): object[] {
     required: isRequired,
     description,
     schema,
-    // Pages that send requests fill in every example, so only required parameters have one.
+    // Pages that send requests fill in every example, so most optional parameters have none.
     ...(isRequired || SHOWN.has(name) ? { example: PARAMETER_EXAMPLES[name] } : {}),
     ...(schema.type === 'array' ? { style: 'form', explode: true } : {}),
   }));
 }
 
-/** Headers with entity tags (RFC 9110, section 13.1). */
+/** Headers with entity tags (RFC 9110, section 13.1) or with an idempotency key. */
 function conditionParameters(route: Route): object[] {
   const header = (name: string, description: string) => ({ name, in: 'header', description, schema: string });
   if (route.isUntagged === true) return [];
@@ -243,7 +243,7 @@ function envelopeSchemas(): Record<string, object> {
   };
 }
 
-/** Points of interest have no `collectionType` and no `hydra:search`: the specification lists its members. */
+/** Points of interest have no `collectionType` and no `hydra:search`: the specification lists all members. */
 function collectionSchema(name: string): JsonSchema {
   return openObject({
     '@context': { const: `/contexts/${name}` },
@@ -264,7 +264,7 @@ function openObject(properties: Readonly<Record<string, object>>, required = Obj
   return { type: 'object', additionalProperties: true, required, properties };
 }
 
-const WEBHOOK_TAG = { name: 'Webhooks', description: 'What the service sends to the endpoints of a search.' };
+const WEBHOOK_TAG = { name: 'Webhooks', description: 'Requests that the service sends to the endpoints of a search.' };
 
 /** Each kind of event on each channel that carries it. `exampleOf`: a body by kind and channel. */
 function webhooks(exampleOf: (kind: EventKind, channel: WebhookChannel) => object): Record<string, object> {
@@ -299,8 +299,8 @@ function webhookOperation(kind: EventKind, channel: WebhookChannel, example: obj
     },
     responses: {
       200: { description: 'The delivery succeeded.' },
-      '4XX': { description: 'The delivery failed. The next attempt follows in one hour.' },
-      '5XX': { description: 'The delivery failed. The next attempt follows in one hour.' },
+      '4XX': { description: 'The attempt failed. Unless it was the last one, the next follows in one hour.' },
+      '5XX': { description: 'The attempt failed. Unless it was the last one, the next follows in one hour.' },
     },
   };
 }

@@ -1,7 +1,7 @@
 /**
- * The resources of the API, as zod schemas: the tests validate answers with them, OpenAPI publishes them, and the Hydra
- * documentation and the JSON-LD contexts are derived from the same tables. Objects are strict, so an answered member
- * that is not listed here is a failing test.
+ * The resources of the API, as zod schemas. The tests validate answers with them, and OpenAPI, the Hydra documentation
+ * and the JSON-LD contexts are derived from them. Objects are strict, so a test fails if an answer has a member that is
+ * not listed here.
  */
 
 import { z } from 'zod';
@@ -22,7 +22,7 @@ import { EVENT_THRESHOLDS } from '../event-threshold-schema.ts';
 import { POINT_TERM } from '../point-term-schema.ts';
 import { ROUTED_RESOURCES } from '../resources.ts';
 import type { Contract } from '../route.ts';
-import { TITLE_LENGTH_MAX } from '../search-schema.ts';
+import { HIDES_CONTACTS, TITLE_LENGTH_MAX } from '../search-schema.ts';
 import {
   dateTime,
   dateTimeOrNull,
@@ -38,7 +38,7 @@ import {
 } from './field-schemas.ts';
 import { AdEvent, PROPERTY_PARTS, PropertyCity, PropertyDocument } from './property-schemas.ts';
 
-/** A city inside a search; a `City` itself also has the members of a property document (specification, 2.2, 2.6). */
+/** A city inside a search. A `City` resource also has the members of a property's city (specification, 2.2, 2.6). */
 const CityReference = z.strictObject({
   ...identity('City'),
   article: text('Le, La, Les, L’ or empty.'),
@@ -125,7 +125,7 @@ const ANSWERS: Answers = {
       .enum(names.map((_, position) => String(position)))
       .nullable()
       .meta({ description: answered }),
-  // Any JSON: a generated client that expects a list could not read a search to which one code was sent.
+  // Any JSON: a generated client that expects a list could not read a search that was saved with a single code.
   codes: ({ answered }) => z.unknown().meta({ description: `${answered} An integer or a list, as it was sent.` }),
   letters: ({ answered }) => z.unknown().meta({ description: `${answered} A letter or a list, as it was sent.` }),
   latitude: decimalText,
@@ -177,13 +177,13 @@ const Search = z.strictObject({
     .int()
     .min(0)
     .max(NEW_MATCHES_MAX)
-    .meta({ description: `Matches created since then. ${NEW_MATCHES_MAX} means that many or more.` }),
+    .meta({ description: `Matches created since \`seenAt\`. ${NEW_MATCHES_MAX} means that many or more.` }),
   matchedLast7Days: z
     .int()
     .min(0)
     .max(NEW_MATCHES_MAX)
     .meta({
-      description: `Matches that began in the last seven days; ${NEW_MATCHES_MAX} means that many or more.`,
+      description: `Matches created in the last seven days; ${NEW_MATCHES_MAX} means that many or more.`,
     }),
   emailStatus: z.enum(EMAIL_STATUSES).meta({
     description:
@@ -194,9 +194,7 @@ const Search = z.strictObject({
   }),
   emailFrequencyChosen,
   ...criteria,
-  hidePropertyContact: z
-    .boolean()
-    .meta({ description: 'Removes contacts from webhooks, feed, e-mails and explanations.' }),
+  hidePropertyContact: z.boolean().meta({ description: HIDES_CONTACTS }),
   notificationEnabled: z.boolean().meta({ description: 'True if matches and events are delivered.' }),
   notificationRecipient: textOrNull('E-mail address.'),
   notificationConsent: consentOrNull,
@@ -272,11 +270,12 @@ const Delivery = z.strictObject({
   ),
   attempts: list(Attempt, 'Oldest first.'),
   body: z.unknown().optional().meta({
-    description: 'Only for a single delivery: the body of the webhook, byte for byte; null for an e-mail.',
+    description:
+      'Only for a single delivery: the body of the webhook, byte for byte unless `withheld`; null for an e-mail.',
   }),
   headers: z.record(z.string(), z.string()).nullable().optional().meta({
     description:
-      'Only for a single delivery: headers of its last attempt, without signature; `vigie-context` is the search’s current one.',
+      'Only for a single delivery: main headers of its last attempt, without signature; `vigie-context` is the search’s current one.',
   }),
   withheld: z.boolean().optional().meta({
     description:
@@ -318,7 +317,6 @@ const OWN = {
 
 const CONTRACTS: readonly Contract[] = ROUTED_RESOURCES.flatMap(({ contract }) => contract ?? []);
 
-/** The description of each group. */
 const OWN_GROUPS: Readonly<Record<keyof typeof OWN, string>> = {
   Search: 'The criteria of a saved search, and where its alerts are sent.',
   Match: 'Properties of which a search was notified.',

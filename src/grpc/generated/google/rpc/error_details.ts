@@ -7,15 +7,15 @@
 /* eslint-disable */
 import { type BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 
-/** Details of errors: those of the well-known messages that Vigie sends, wire-compatible with them. */
+/** The details of errors that Vigie sends; wire-compatible with the well-known messages of these names. */
 
-/** Which error it is, for programs. */
+/** Identifies the error for programs. */
 export interface ErrorInfo {
   /** A constant in capitals. */
   reason: string;
   /** The owner of the constant: `vigie`. */
   domain: string;
-  /** What else is known. */
+  /** Further data; Vigie sends none. */
   metadata: { [key: string]: string };
 }
 
@@ -24,7 +24,7 @@ export interface ErrorInfo_MetadataEntry {
   value: string;
 }
 
-/** What is wrong with a request. */
+/** The faults of a request. */
 export interface BadRequest {
   /** All fields at fault. */
   fieldViolations: BadRequest_FieldViolation[];
@@ -34,11 +34,11 @@ export interface BadRequest {
 export interface BadRequest_FieldViolation {
   /** Its path in the request. */
   field: string;
-  /** What is wrong with it. */
+  /** The fault. */
   description: string;
 }
 
-/** What must be changed before the call can succeed. */
+/** The conditions that must hold before the call can succeed. */
 export interface PreconditionFailure {
   /** All conditions that do not hold. */
   violations: PreconditionFailure_Violation[];
@@ -50,7 +50,7 @@ export interface PreconditionFailure_Violation {
   type: string;
   /** The resource that it is about. */
   subject: string;
-  /** What does not hold. */
+  /** The condition in words. */
   description: string;
 }
 
@@ -60,9 +60,9 @@ export interface ResourceInfo {
   resourceType: string;
   /** Its name. */
   resourceName: string;
-  /** The owner. */
+  /** The owner; Vigie sends none. */
   owner: string;
-  /** What is wrong. */
+  /** The error in words. */
   description: string;
 }
 

@@ -17,9 +17,9 @@ import { Any } from "../protobuf/any.ts";
 export interface Status {
   /** The gRPC status code. */
   code: number;
-  /** In English, for developers. */
+  /** The message in English, for developers. */
   message: string;
-  /** What is known about it. */
+  /** Details, such as `ErrorInfo`. */
   details: Any[];
 }
 

@@ -114,8 +114,8 @@ import {
  * back.
  *
  * Limits: 4 MiB for a message; 64 concurrent calls per connection; 16 watchers of activities and 16 of health per
- * process; 64 connections, of which 16 may be without the token. Beyond that, the oldest connection without the token
- * is closed. An idle connection ends after five minutes; clients reconnect for the next call.
+ * process; 64 connections, of which 16 may be unauthenticated. Beyond that, the oldest unauthenticated connection is
+ * closed. An idle connection ends after five minutes; clients reconnect for the next call.
  *
  * Errors carry `google.rpc.Status` details: `ErrorInfo` (domain `vigie`, a stable reason) with every error,
  * `BadRequest` with INVALID_ARGUMENT, `ResourceInfo` with NOT_FOUND and ALREADY_EXISTS, `PreconditionFailure` with
@@ -170,7 +170,7 @@ export const AdminServiceService = {
   },
   /**
    * Takes over this installation's streams and consumers from another database, with their messages and positions.
-   * FAILED_PRECONDITION while the other database still takes in adverts.
+   * FAILED_PRECONDITION while an instance of the other database leads intake.
    */
   adoptStreams: {
     path: "/vigie.admin.v1.AdminService/AdoptStreams" as const,
@@ -214,8 +214,8 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): IndexedSearch => IndexedSearch.decode(value),
   },
   /**
-   * Explains why a property does or does not satisfy a search: the compared values of each criterion, and what was
-   * notified, or why nothing was.
+   * Explains why a property does or does not satisfy a search: the compared values of each criterion, and the
+   * notifications or the reason for none.
    */
   explainMatch: {
     path: "/vigie.admin.v1.AdminService/ExplainMatch" as const,
@@ -251,7 +251,7 @@ export const AdminServiceService = {
       Buffer.from(ListDeliveriesResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListDeliveriesResponse => ListDeliveriesResponse.decode(value),
   },
-  /** Shows a delivery with its attempts and its bytes. */
+  /** Shows a delivery with its attempts and, on request, its bytes. */
   getDelivery: {
     path: "/vigie.admin.v1.AdminService/GetDelivery" as const,
     requestStream: false as const,
@@ -343,7 +343,7 @@ export const AdminServiceService = {
     responseSerialize: (value: Feed): Buffer => Buffer.from(Feed.encode(value).finish()),
     responseDeserialize: (value: Buffer): Feed => Feed.decode(value),
   },
-  /** Reads a snapshot of a source within seconds, even if it is not due. */
+  /** Requests a snapshot of a source, even if it is not due. The reader of the source begins within seconds. */
   runFeed: {
     path: "/vigie.admin.v1.AdminService/RunFeed" as const,
     requestStream: false as const,
@@ -391,7 +391,7 @@ export const AdminServiceService = {
       Buffer.from(RequeueDeadLettersResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RequeueDeadLettersResponse => RequeueDeadLettersResponse.decode(value),
   },
-  /** Deletes dead letters permanently. Without `force`, only reports what it would delete (AIP-165). */
+  /** Deletes dead letters permanently. Without `force`, only reports their number and a sample (AIP-165). */
   purgeDeadLetters: {
     path: "/vigie.admin.v1.AdminService/PurgeDeadLetters" as const,
     requestStream: false as const,
@@ -404,7 +404,7 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): PurgeDeadLettersResponse => PurgeDeadLettersResponse.decode(value),
   },
   /**
-   * Lists the endpoints that have deliveries, starting with those that have most open ones. An endpoint whose first
+   * Lists the endpoints that have deliveries, by the number of open ones, largest first. An endpoint whose first
    * delivery has just ended may be missing for a second.
    */
   listEndpoints: {
@@ -648,7 +648,7 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   drainStage: handleUnaryCall<DrainStageRequest, Stage>;
   /**
    * Takes over this installation's streams and consumers from another database, with their messages and positions.
-   * FAILED_PRECONDITION while the other database still takes in adverts.
+   * FAILED_PRECONDITION while an instance of the other database leads intake.
    */
   adoptStreams: handleUnaryCall<AdoptStreamsRequest, AdoptStreamsResponse>;
   /** Shows the search index of every instance. */
@@ -658,15 +658,15 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   /** Shows a search as the matcher applies it. */
   getIndexedSearch: handleUnaryCall<GetIndexedSearchRequest, IndexedSearch>;
   /**
-   * Explains why a property does or does not satisfy a search: the compared values of each criterion, and what was
-   * notified, or why nothing was.
+   * Explains why a property does or does not satisfy a search: the compared values of each criterion, and the
+   * notifications or the reason for none.
    */
   explainMatch: handleUnaryCall<ExplainMatchRequest, ExplainMatchResponse>;
   /** Explains every search of a client that a property satisfies, by title. */
   explainProperty: handleUnaryCall<ExplainPropertyRequest, ExplainPropertyResponse>;
   /** Lists deliveries, newest first. */
   listDeliveries: handleUnaryCall<ListDeliveriesRequest, ListDeliveriesResponse>;
-  /** Shows a delivery with its attempts and its bytes. */
+  /** Shows a delivery with its attempts and, on request, its bytes. */
   getDelivery: handleUnaryCall<GetDeliveryRequest, Delivery>;
   /**
    * Resends a webhook, even a delivered one, with its original id and bytes, to the current endpoint of its search.
@@ -691,7 +691,7 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   listFeeds: handleUnaryCall<ListFeedsRequest, ListFeedsResponse>;
   /** Shows a source and the result of its last snapshot. */
   getFeed: handleUnaryCall<GetFeedRequest, Feed>;
-  /** Reads a snapshot of a source within seconds, even if it is not due. */
+  /** Requests a snapshot of a source, even if it is not due. The reader of the source begins within seconds. */
   runFeed: handleUnaryCall<RunFeedRequest, Feed>;
   /** Lists dead letters, newest first, without their bodies. */
   listDeadLetters: handleUnaryCall<ListDeadLettersRequest, ListDeadLettersResponse>;
@@ -703,10 +703,10 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
    * safe: for two minutes the stream drops duplicates, and later ones change nothing.
    */
   requeueDeadLetters: handleUnaryCall<RequeueDeadLettersRequest, RequeueDeadLettersResponse>;
-  /** Deletes dead letters permanently. Without `force`, only reports what it would delete (AIP-165). */
+  /** Deletes dead letters permanently. Without `force`, only reports their number and a sample (AIP-165). */
   purgeDeadLetters: handleUnaryCall<PurgeDeadLettersRequest, PurgeDeadLettersResponse>;
   /**
-   * Lists the endpoints that have deliveries, starting with those that have most open ones. An endpoint whose first
+   * Lists the endpoints that have deliveries, by the number of open ones, largest first. An endpoint whose first
    * delivery has just ended may be missing for a second.
    */
   listEndpoints: handleUnaryCall<ListEndpointsRequest, ListEndpointsResponse>;

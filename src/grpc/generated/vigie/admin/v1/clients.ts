@@ -100,7 +100,7 @@ export interface ApiKey {
 
 /** Request for a new client. */
 export interface CreateClientRequest {
-  /** Its `name`, `create_time` and `search_totals` are ignored. */
+  /** Its `name`, `create_time`, `search_totals` and `notices_unavailable` are ignored. */
   client: Client | undefined;
 }
 

@@ -111,7 +111,7 @@ export interface PurgeDeadLettersRequest {
 export interface PurgeDeadLettersResponse {
   /** Their number. */
   purgeCount: number;
-  /** Up to ten of them if `force` was not set. */
+  /** Names of up to ten of them, the newest, if `force` was not set. */
   purgeSample: string[];
 }
 

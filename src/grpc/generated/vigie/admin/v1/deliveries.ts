@@ -26,7 +26,7 @@ export interface Delivery {
   kind: string;
   /** `endpoints/{endpoint}`. */
   endpoint: string;
-  /** Its URL, without credentials. */
+  /** Its URL; for an e-mail, a `mailto:` address. */
   endpointUrl: string;
   /** Its state. */
   state: Delivery_State;

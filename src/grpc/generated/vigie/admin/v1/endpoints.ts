@@ -10,7 +10,7 @@ import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
 /** Endpoints: the URLs that receive deliveries. */
 
-/** A URL of one client, for all its searches; or of all clients, to pause it for all of them. */
+/** A URL of one client, for all its searches, or a URL for all clients, which operators can pause. */
 export interface Endpoint {
   /** `endpoints/{endpoint}`: thirty-two hexadecimal digits of a client and a URL, or sixteen of a URL for all clients. */
   name: string;
@@ -44,7 +44,7 @@ export interface ListEndpointsRequest {
   pageSize: number;
   /** `next_page_token` of the previous page. */
   pageToken: string;
-  /** Only paused endpoints, whoever paused them. */
+  /** Only paused endpoints, for any cause of the pause. */
   pausedOnly: boolean;
 }
 

@@ -14,7 +14,7 @@ import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 export interface Feed {
   /** `feeds/{feed}`. */
   name: string;
-  /** Its live adverts. */
+  /** Number of its live adverts. */
   advertCount: number;
   /** When it was last checked. */
   lookTime:
@@ -30,7 +30,7 @@ export interface Feed {
     | undefined;
   /** The path or address of that snapshot. */
   origin: string;
-  /** Why it was refused; empty if accepted. The other members describe the last accepted snapshot. */
+  /** Why that snapshot was refused; empty if accepted. The counts and lists describe the last accepted snapshot. */
   refusal: string;
   /** Adverts in the snapshot. */
   readCount: number;

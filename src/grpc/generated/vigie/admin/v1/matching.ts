@@ -8,7 +8,7 @@
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
-/** The search index and the explanation of one pair. */
+/** The search index, and explanations of searches and properties. */
 
 /** The search index of each instance with the role `intake`. */
 export interface Index {

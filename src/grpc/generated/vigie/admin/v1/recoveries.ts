@@ -19,11 +19,11 @@ export interface Recovery {
   name: string;
   /** `clients/{client}`. */
   client: string;
-  /** Deliveries created then or later. */
+  /** Resends deliveries created at this time or later. */
   startTime:
     | Date
     | undefined;
-  /** Deliveries created then or earlier. */
+  /** Resends deliveries created at this time or earlier. */
   endTime:
     | Date
     | undefined;
@@ -125,11 +125,11 @@ export function recovery_StateToNumber(object: Recovery_State): number {
 export interface StartRecoveryRequest {
   /** `clients/{client}`, or a client's display name. */
   client: string;
-  /** Deliveries created then or later, within their retention. */
+  /** Resends deliveries created at this time or later, within their retention. */
   startTime:
     | Date
     | undefined;
-  /** Deliveries created then or earlier; absent means now. */
+  /** Resends deliveries created at this time or earlier; absent means now. */
   endTime:
     | Date
     | undefined;

@@ -36,7 +36,7 @@ export interface ListSiteCategoriesResponse {
 
 /** Request to replace the site categories. */
 export interface SetSiteCategoriesRequest {
-  /** All names, at most 1000, without duplicates. */
+  /** The names of all categories, at most 1000, without duplicates. */
   displayNames: string[];
 }
 
@@ -77,7 +77,7 @@ export interface PointOfInterest_AttributesEntry {
 
 /** Request for the sources. */
 export interface ListPointSourcesRequest {
-  /** At most 1000; 0 means all. */
+  /** At most 1000; 0 means 1000. */
   pageSize: number;
   /** `next_page_token` of the previous page. */
   pageToken: string;

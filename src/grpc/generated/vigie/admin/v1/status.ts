@@ -208,7 +208,7 @@ export interface DeliveryStateCount {
 
 /** Request to take over streams and consumers. */
 export interface AdoptStreamsRequest {
-  /** Only report what would be taken over. */
+  /** Only report the streams and consumers that would be taken over. */
   validateOnly: boolean;
 }
 

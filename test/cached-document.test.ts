@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { standingDocument } from '../src/rest/description/documentation.ts';
+import { cachedDocument } from '../src/rest/description/documentation.ts';
 import { hydraDocumentation } from '../src/rest/description/hydra-documentation.ts';
 import { intakeSchema, webhookSchema } from '../src/rest/description/message-schemas.ts';
 
@@ -13,7 +13,7 @@ for (const [name, build] of [
 ] as const) {
   test(`${name} equals the document built for each URL, and is built once`, () => {
     let builds = 0;
-    const document = standingDocument((baseUrl) => {
+    const document = cachedDocument((baseUrl) => {
       builds += 1;
       return build(baseUrl);
     });
