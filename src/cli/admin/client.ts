@@ -1,6 +1,6 @@
 /**
- * Connects `vigie admin` to a daemon. Address, certificates and token come from flags, settings or the data directory.
- * Like the daemon, it uses plaintext only on the loopback interface.
+ * Connects `vigie admin` to a daemon. Flags, settings or the data directory give the address, certificates and token.
+ * Like the daemon, the command uses plaintext only on the loopback interface.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -29,7 +29,7 @@ const EXIT_CODES: Readonly<Partial<Record<status, number>>> = {
   [status.DEADLINE_EXCEEDED]: 7,
 };
 
-/** A failed call; the message comes from the server. */
+/** A failed call. Its message is the daemon's, except for a refused token and for a call that no daemon answered. */
 export class AdminCallError extends CommandError {
   override readonly exitCode: number;
 
@@ -128,7 +128,7 @@ async function tokenOf(config: Config, file: string | undefined): Promise<string
   return config.admin.token ?? readToken(dataDirectoryPath(config.dataDir));
 }
 
-/** Uses TLS if an authority is given, or if the daemon on this machine is configured with a certificate. */
+/** Uses TLS if `--ca`, or else VIGIE_ADMIN_TLS_CERT, names the certificates to trust. */
 async function credentialsOf(authority: string | null, flags: ConnectionFlags): Promise<ChannelCredentials> {
   if (authority === null) return ChannelCredentials.createInsecure();
   if (flags.cert === undefined || flags.key === undefined) return ChannelCredentials.createSsl(await read(authority));

@@ -1,4 +1,4 @@
-/** Checks when certificates in files of this process expire. Certificates of other servers need external monitoring. */
+/** Checks when the first certificate in each configured file expires. Other servers' certificates need monitoring. */
 
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
