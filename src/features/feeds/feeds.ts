@@ -59,7 +59,7 @@ async function openFeeds(parts: Parts): Promise<void> {
   measureFeeds(parts, sources);
 }
 
-/** Every instance reports the same values: aggregate them by the maximum over instances. */
+/** Every instance with this role reports the same values: aggregate them by the maximum over instances. */
 function measureFeeds({ metrics, database }: Parts, sources: readonly FeedSource[]): void {
   const beganAt = Date.now();
   const names = sources.map(({ name }) => name);

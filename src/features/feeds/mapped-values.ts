@@ -115,7 +115,7 @@ function isMeant(item: unknown, where: NonNullable<MappedPath['where']>): boolea
   });
 }
 
-/** Why a value cannot be converted. A value is a text, a number, a flag or a list. */
+/** Why a value cannot be converted. A converted value is a text, a number, a flag or a list, so it has no `fault`. */
 interface Fault {
   readonly fault: string;
 }
@@ -193,7 +193,7 @@ export function valueAt(tree: unknown, [step, ...rest]: readonly string[]): unkn
   return valueAt((tree as Tree)[step], rest);
 }
 
-/** The text of an element that has attributes. */
+/** The text of an XML element that has attributes; any other value unchanged. */
 function textOfElement(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(textOfElement);
   const isElement = typeof value === 'object' && value !== null && '#text' in value;
