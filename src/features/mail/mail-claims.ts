@@ -53,8 +53,8 @@ const ITEMS_MAX = 5_000;
 const TOKEN_BYTES = 16;
 
 /**
- * Null if there is nothing to send: another process has the recipient, the items were cancelled, or the e-mail is
- * postponed to the next morning because the mailbox or the client has reached the daily limit.
+ * Null if there is nothing to send: another process has locked the recipient, or every item was cancelled, redirected
+ * or postponed, for example to the next morning because the mailbox or the client has reached its daily limit.
  */
 export async function claimMail(
   database: Database,
@@ -172,10 +172,10 @@ const OPEN = {
 /**
  * Decides each item. It is cancelled if its search or client is gone; if the search does not notify, was silenced after
  * the recording, sends no e-mails, has a refused address, or lacks a required consent; if the client has hidden the
- * property; or if the recipient wants no e-mails of it. Otherwise the item is redirected to its new address, postponed
- * (also until the morning that the recipient chose), or claimed. The searches stay locked, so no attempt that
- * contradicts a change begins after the change was answered. A redirection also deletes a mail server's answers about
- * the former address. Served by the primary keys and `OPEN`.
+ * property; or if the recipient wants no e-mails of the search or the client. Otherwise the item is redirected to its
+ * new address, postponed (also until the morning that the recipient chose), or claimed. The searches stay locked, so no
+ * attempt that contradicts a change begins after the change was answered. A redirection also deletes a mail server's
+ * answers about the former address. Served by the primary keys and `OPEN`.
  */
 function claimText(open: string): string {
   return `
@@ -201,7 +201,7 @@ function claimText(open: string): string {
       from open left join subscription on number = search_number, chosen,
         lateral (select ${morningAfter('frequency', 'created_at')} as earliest) as mornings
     ), started as materialized (
-      -- The same time for all items, because the clock advances from row to row and a return compares the time.
+      -- The same time for all items: the clock advances from row to row, and giveBackMail compares the time.
       select max(clock_timestamp()) as at from decided
     ), claimed as (
       update mail_items set
@@ -304,8 +304,8 @@ const ITEMS_PER_CLIENT = 64;
 
 /**
  * The first due e-mail of every client, then the second of every client, and so on. A loose scan of index
- * `mail_items_due` finds the clients with open items. The index also returns each client's due items, the oldest first,
- * so that postponed ones come first.
+ * `mail_items_due` finds the clients with open items. The index also returns each client's due items in the order of
+ * their due times, so that items that were postponed precede new ones.
  */
 export async function readMailTurns(client: Queryable, limit: number): Promise<readonly MailTurn[]> {
   const { rows } = await client.query<MailTurn>({

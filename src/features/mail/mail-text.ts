@@ -136,7 +136,7 @@ export function entryBytes(entry: MailEntry, language: MailLanguage): number {
   return Buffer.byteLength(html);
 }
 
-/** What is new, and in which town or for which search. */
+/** The news, with the town or the search if there is only one. */
 function headlineOf(contents: MailContents, words: MailWords): string {
   const { entries, more, searches } = contents;
   const { live, expired, ended } = byExpiry(contents);
@@ -167,7 +167,7 @@ function newsOf({ property, causes }: MailEntry): NewsKind {
   return facts.some(({ isBack }) => isBack) ? 'back' : 'change';
 }
 
-/** For one property: its title, price and town. */
+/** For one live property: its title, price and town; otherwise the headline. */
 function subjectOf(contents: MailContents, words: MailWords): string {
   const { live } = byExpiry(contents);
   const [entry] = live;

@@ -192,7 +192,7 @@ export async function* removeMailRecipients(client: Queryable): Batches {
   yield { mail_recipients: rowCount ?? 0 };
 }
 
-/** Days before yesterday have ended in every time zone. Reads each row. */
+/** Removes the counts of days before yesterday, which have ended in every time zone. Reads each row. */
 export async function* removeMailboxCounts(client: Queryable): Batches {
   const { rowCount } = await client.query('delete from mail_mailboxes where day < current_date - 1');
   yield { mail_mailboxes: rowCount ?? 0 };

@@ -151,7 +151,7 @@ const SENTENCE_PLACES_MAX = 3;
 function searchSentence(members: SearchMembers, names: CityNames, language: Language): string {
   const partsOf = (one: CriterionMembers) => sentenceParts(one, members, names, language);
   const either = alternativesOf(members).map((one) => partsOf(one).join(', '));
-  // If one has no words here, a property may satisfy it without any of the others.
+  // If one alternative has no words here, the words of the others would mislead: a property may satisfy only this one.
   const parts = [...partsOf(members), either.includes('') ? '' : either.join(` ${WORDS[language].or} `)];
   const named = parts.filter((part) => part !== '').join(', ');
   const isGeneral = named === WORDS[language].anything;
