@@ -27,7 +27,6 @@ export interface EmbeddedServer {
 
 export type ChildServer = Omit<EmbeddedServer, 'url'> & { readonly logFile: string };
 
-/** How an embedded server is started. */
 export interface EmbeddedServerOptions {
   /** Must be locked by the caller. A server that still runs there belongs to an earlier start and is stopped. */
   readonly dataDir: string;
@@ -59,7 +58,7 @@ export interface ChildServerOptions {
   readonly handles?: readonly number[];
 }
 
-/** The server's program is missing. */
+/** The server's program is missing, or cannot run here. */
 export class ServerMissingError extends Error {
   readonly code = 'EMBEDDED_SERVER_MISSING';
 }

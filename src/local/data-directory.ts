@@ -190,7 +190,7 @@ const FILE = 'admin-token';
 
 /**
  * The token of a daemon without a configured one. It is created once and stored in the data directory, where only its
- * owner can read it. Null if no daemon has created one, or if the file belongs to another user.
+ * owner can read it. Null if no daemon has created one, or if this user may not read the file.
  */
 export async function readToken(dataDir: string): Promise<string | null> {
   try {

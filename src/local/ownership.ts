@@ -141,7 +141,7 @@ export function randomSecret(): string {
   return randomBytes(24).toString('base64url');
 }
 
-/** Creates the directory or corrects its mode. The server's user may traverse the directory but not list it. */
+/** Creates the directory, or corrects its owner and mode. The server's user may traverse it but not list it. */
 export async function secureHome(path: string, user: ServerUser | null): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   await chown(path, process.geteuid?.() ?? -1, user?.groupId ?? -1);

@@ -142,11 +142,10 @@ async function appendArchive(
 
 /**
  * Replaces the cluster by the one in the backup, and keeps the former cluster next to it. The backup is unpacked in
- * another directory, and PostgreSQL replays its log there first. If a crash separates the two renames that follow, the
- * next start says what to do. The
- * statement `markCopied` runs in the restored database, and records that it is older than its original. The next start
- * creates new passwords. Resolves with the path of the former cluster, or null if there was none. Throws
- * `DataDirectoryError` if the service is running.
+ * another directory, and PostgreSQL replays its log there first. The statement `markCopied` records in the restored
+ * database that it is older than its original. If a crash separates the two renames that follow, the next start says
+ * what to do. The next start also creates new passwords. Resolves with the path of the former cluster, or null if there
+ * was none. Throws `DataDirectoryError` if the service is running, and `BackupError` for an unusable file.
  */
 export async function restoreCluster(file: string, dataDir: string | null, markCopied: string): Promise<string | null> {
   const directory = await openDataDirectory(dataDir);
