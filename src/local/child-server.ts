@@ -54,7 +54,7 @@ export interface ChildServerOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** The user of the process; null for the daemon's own user. */
   readonly user: ServerUser | null;
-  /** Inherited as file descriptors 3 and up, for directories that the user cannot reach by path. */
+  /** Inherited as file descriptors 3 and up, for directories and programs that the user cannot reach by path. */
   readonly handles?: readonly number[];
 }
 
@@ -191,7 +191,7 @@ async function readFrom(path: string, position: number, bytesMax: number): Promi
   }
 }
 
-/** Another process may take the port before it is used. */
+/** Resolves with a free port of 127.0.0.1, which another process may take before it is used. */
 export function freePort(): Promise<number> {
   return tryPort('127.0.0.1', 0).catch((cause: Error) => {
     throw new Error('No port of 127.0.0.1 is free. Stop other programs that listen there.', { cause });

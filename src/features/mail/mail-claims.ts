@@ -111,7 +111,7 @@ async function lockRecipient(client: Queryable, key: string, clientId: Uuid): Pr
   return rows[0]?.isOpposed ?? null;
 }
 
-/** Keeps the row locked: recipients may share a mailbox. Undefined without items. Served by mail_items_notified. */
+/** Locks the count of a mailbox, which recipients may share. Undefined without items. Served by mail_items_notified. */
 async function countedMailbox(
   client: Queryable,
   { clientId, key }: Pick<MailTurn, 'clientId' | 'key'>,
@@ -133,7 +133,7 @@ async function countedMailbox(
   return rows[0];
 }
 
-/** Keeps the row locked, so that only one e-mail is the last one of the client's day. Served by the primary key. */
+/** Locks the client's count, so that two e-mails cannot both be the last one of its day. Served by the primary key. */
 async function isClientBelowLimit(client: Queryable, clientId: Uuid, today: string): Promise<boolean> {
   const text = lockCount('mail_clients', 'client_id', '$2');
   const { rows } = await client.query<{ mails: number }>({ name: 'lock-mail-client', text, values: [today, clientId] });

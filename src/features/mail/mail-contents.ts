@@ -50,7 +50,7 @@ type MailDocument = Readonly<
 
 /** The document, with the price of the advert that the entry shows. */
 export interface MailProperty extends MailDocument, MailAdvert {
-  /** The price in the last e-mail, or else before the first reported change; null for a new match, or if the same. */
+  /** The price in the last e-mail, or else before the first reported change; null if the same, or for a new match. */
   readonly priceBefore: number | null;
   /** True if the rent includes the charges; null when that is unknown. */
   readonly hasCharges: boolean | null;

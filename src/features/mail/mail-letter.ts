@@ -154,7 +154,7 @@ async function fill(
   return { entries, shown, rest: counted, contactSearches: [...contactSearches], notified, leaving };
 }
 
-/** The stored properties of a page, and what the recipient was last notified of about each. */
+/** The stored properties of a page, each with its adverts as the recipient was last notified of them. */
 async function readStates(
   mail: ClaimedMail,
   page: readonly { readonly uuid: Uuid }[],

@@ -136,7 +136,7 @@ export function insertMailItems(
 
 /**
  * Resends at an operator's request. A failed item joins a new e-mail. An item that waits to be gathered, or a whole
- * e-mail that waits for a retry, is due now. Null without such an item. Served by the primary key and mail_items_mail.
+ * e-mail that waits for a retry, is due now. Null for an unknown id. Served by the primary key and mail_items_mail.
  */
 export async function requeueMailItem(client: Queryable, id: Uuid): Promise<Requeued | null> {
   const { rows } = await client.query<Requeued>(

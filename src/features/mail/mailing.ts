@@ -98,7 +98,7 @@ export function startMailing(dependencies: MailingDependencies): Required<Featur
     }
   }
 
-  /** Polls again as soon as an e-mail has ended: an earlier poll would only find the same ones. */
+  /** Polls again only when an e-mail has ended: an earlier poll could find e-mails that are about to be claimed. */
   async function poll(): Promise<number | void> {
     const hasStarted = gate.isOpen && (await retrying(startDue).catch(report)) === true;
     if (!hasStarted) return;

@@ -141,7 +141,7 @@ function criterionWords(members: CriterionMembers, names: PlaceNames, language: 
 }
 
 const SENTENCE_LENGTH_MAX = 120;
-/** Places that a sentence names. */
+/** Maximum number of places that a sentence names. */
 const SENTENCE_PLACES_MAX = 3;
 
 /**
@@ -198,7 +198,7 @@ export function namedSearch(members: SearchMembers, names: CityNames, language: 
 type RangeName = RowOf<'range'>['name'];
 type Show = (value: number) => string;
 
-/** Without its article: `Le prix` becomes `Prix`. */
+/** A label without an article: `Le prix` becomes `Prix`. */
 function labelOf(what: string): string {
   const label = what.replace(/^(?:Les? |La |L'|The )/, '');
   return `${label.charAt(0).toUpperCase()}${label.slice(1)}`;
