@@ -129,7 +129,7 @@ export async function restore(config: Config, file: string): Promise<void> {
   if (config.databaseUrl !== null) throw new CommandError(OWN_SERVER);
   const progress = startProgress('unpacking, and recovering the database');
   const former = await restoreCluster(file, config.dataDir, MARK_COPIED).finally(() => progress.end());
-  print('API keys that were revoked since the backup are valid again. Revoke them before you start the service.');
+  print('API keys that were revoked since the backup are valid again. Revoke them again before you start the service.');
   print(`Restored. Start the service with \`${commandLine} serve\`.`);
   if (former !== null) print(`The former database is kept in ${former}. Remove it when you no longer need it.`);
 }

@@ -22,7 +22,7 @@ const ADMIN: CommandGroup = {
     address: valued('HOST:PORT', 'the daemon; the default is VIGIE_ADMIN_ADDRESS'),
     'token-file': valued(
       'FILE',
-      'the bearer token; the default is VIGIE_ADMIN_TOKEN, then the daemon’s data directory',
+      'file with the bearer token; the default is VIGIE_ADMIN_TOKEN, then the token in the data directory',
     ),
     ca: valued('FILE', 'use TLS, and trust these authorities (PEM)'),
     cert: valued('FILE', 'use this client certificate (PEM), with --key'),

@@ -165,7 +165,7 @@ function createStartLog(log: Log): (start: IntakeStart) => void {
     if (isRestored) {
       noteRestored(log, 'The database is a copy, or it does not know this stream.', { isKnownStream, ...start });
     }
-    if (behind > 0) log.info({ messages: behind }, 'The database may lack messages, which are taken in again.');
+    if (behind > 0) log.info({ messages: behind }, 'The database may lack messages. They are read again.');
   };
 }
 

@@ -142,7 +142,7 @@ function show(recovery: JsonObject, isJson: boolean): void {
 
 const START: Command = {
   words: 'recoveries start',
-  summary: 'resends the failed webhooks of a client that were created since a given time',
+  summary: 'resends the failed and waiting webhooks of a client that were created since a given time',
   details:
     'Sends webhooks that failed or wait for a retry, oldest first, with their original ids and bytes, at a pace that ' +
     'leaves slots for new ones. The recovery runs in the daemon. A client has at most one at a time. To send an item ' +

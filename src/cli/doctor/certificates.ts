@@ -39,7 +39,5 @@ function fileFinding(setting: string, path: string, now: Date): Finding {
 
 function publicFindings({ protocol, hostname, origin }: URL): readonly Finding[] {
   if (protocol !== 'http:' || isLoopback(hostname)) return [];
-  return [
-    lookAt(`VIGIE_PUBLIC_URL is ${origin}, so API keys are sent in plaintext.`, 'Put a TLS proxy before the API.'),
-  ];
+  return [lookAt(`VIGIE_PUBLIC_URL is ${origin}, so API keys are sent in plaintext.`, 'Add a proxy with TLS.')];
 }
