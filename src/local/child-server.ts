@@ -104,8 +104,8 @@ export function setprivArguments(options: Pick<ChildServerOptions, 'command' | '
 }
 
 /**
- * Polls until `probe` returns a value. Throws `ServerStartError` with the end of the log if the server ends first. Does
- * the same if the server is not ready after `timeoutMs`, and then stops it.
+ * Polls until `probe` returns a value. If the server is not ready after `timeoutMs`, stops it. In this case, and if the
+ * server ends first, throws `ServerStartError` with the end of the log.
  */
 export async function waitUntilReady<T>(
   server: ChildServer,

@@ -48,7 +48,7 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   const matcher = await openMatcher(parts);
   const points = followPoints(database);
   const renew = () => Promise.all([medians.renew(), points.renew(matcher.combinations)]);
-  // Each term repeats both calls, so a failure here does not delay the parts that need only PostgreSQL.
+  // A term creates missing streams too, so after a failure here the parts that need only PostgreSQL still start.
   await ensureIntake(broker).catch((error: Error) => onTransientError('stream of adverts', error));
   await ensureRejections(broker).catch((error: Error) => onTransientError('stream of rejections', error));
   const gate = createPauseGate();

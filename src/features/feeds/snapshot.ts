@@ -47,7 +47,7 @@ export interface SnapshotOptions {
 }
 
 export interface SnapshotInput {
-  /** `habits`: decimal signs learned from the source. Called again if reading the rows changes them. */
+  /** `habits`: decimal signs learned from the source. Called again if the rows change them, or renumber an agency. */
   readonly rows: (habits: DecimalHabits) => FeedReading;
   /** Hash of all bytes; available once the rows have been read. */
   readonly hash: () => string;
