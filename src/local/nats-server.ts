@@ -156,7 +156,7 @@ async function spawnIn(
 
 /**
  * The limit of the store at the last start; null if there is none. A new limit would be lower, because the streams
- * occupy part of the disk, and versions below 2.10 do not recover a stream whose limit exceeds that of the store.
+ * occupy part of the disk. Versions below 2.10 do not recover a stream whose limit exceeds that of the store.
  */
 async function formerStoreBytes(home: string): Promise<number | null> {
   const former = await readFile(join(home, CONFIG_FILE), 'utf8').catch(() => '');

@@ -90,8 +90,8 @@ export async function copyCluster({ home, ...copying }: Copying): Promise<void> 
   const excluded = LEFT_OUT.map((pattern) => `--exclude=${pattern}`);
   const cluster = [`--directory=${home}`, '--anchored', ...excluded, ...WHILE_CHANGING, 'cluster'];
   const choices = await choicesIn(dirname(home));
-  const beside = choices.length === 0 ? [] : [`--directory=${dirname(home)}`, ...choices];
-  await appendArchive(copying, [...cluster, ...beside], 1);
+  const choiceFiles = choices.length === 0 ? [] : [`--directory=${dirname(home)}`, ...choices];
+  await appendArchive(copying, [...cluster, ...choiceFiles], 1);
 }
 
 /** `label` and `lastSegment` are results of `pg_backup_stop`. A replication slot keeps the segments. */

@@ -1,7 +1,7 @@
 /**
- * Claims an e-mail for an attempt, and counts the attempt before any byte is sent. A claim locks the row of the
- * recipient, so two instances never gather the same items into two e-mails, and no e-mail begins after an
- * unsubscription was answered. Locks are taken in one order everywhere: recipient, mailbox, client, items, searches.
+ * Claims an e-mail for an attempt, and counts the attempt before any byte is sent. A claim locks the recipient's row.
+ * Therefore two instances never gather the same items into two e-mails, and no e-mail begins after an unsubscription
+ * was answered. Locks are taken in one order everywhere: recipient, mailbox, client, items, searches.
  * One query finds the due e-mails of every client, so no client waits behind the many e-mails of another.
  */
 
@@ -54,7 +54,7 @@ const TOKEN_BYTES = 16;
 
 /**
  * Null if there is nothing to send: another process has locked the recipient, or every item was cancelled, redirected
- * or postponed, for example to the next morning because the mailbox or the client has reached its daily limit.
+ * or postponed. If the mailbox or the client has reached its daily limit, items are postponed to the next morning.
  */
 export async function claimMail(
   database: Database,

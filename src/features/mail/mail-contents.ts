@@ -146,14 +146,14 @@ export function news<Item extends MailItem>(items: readonly Item[]): readonly It
   const isEnd = ({ reason }: MailItem): boolean => reason.kind === 'property.match.end';
   const unsaid = new Set<Item>();
   for (const number of new Set(items.map(({ searchNumber }) => searchNumber))) {
-    const standing = items.filter(
+    const states = items.filter(
       (item) => item.searchNumber === number && (item.reason.type === 'match' || item.reason.kind in MATCH_STATES),
     );
-    const [first, last] = [standing[0], standing.at(-1)];
+    const [first, last] = [states[0], states.at(-1)];
     if (first === undefined || last === undefined) continue;
     const isOutAndBack = isEnd(first) && last.reason.kind === 'property.match.resume';
-    const began = isEnd(last) ? undefined : standing.find(({ reason }) => reason.type === 'match');
-    for (const item of standing) if (isOutAndBack || item !== (began ?? last)) unsaid.add(item);
+    const began = isEnd(last) ? undefined : states.find(({ reason }) => reason.type === 'match');
+    for (const item of states) if (isOutAndBack || item !== (began ?? last)) unsaid.add(item);
   }
   return items.filter((item) => !unsaid.has(item));
 }

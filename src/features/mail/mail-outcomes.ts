@@ -21,8 +21,8 @@ export interface SettledMail {
 }
 
 /**
- * Follows the rules for webhooks (attempts.ts): an item that was cancelled during the attempt stays cancelled and its
- * attempt is logged, a success replaces an earlier abort, and locks are taken in key order. One statement. Served by
+ * Follows the rules for webhooks (attempts.ts). An item that was cancelled during the attempt stays cancelled, and its
+ * attempt is logged. A success replaces an earlier abort. Locks are taken in key order. One statement. Served by
  * mail_items_mail, searches_mail and the primary keys.
  */
 export async function recordMail(client: Queryable, settled: SettledMail): Promise<void> {
