@@ -33,7 +33,7 @@ const UNKNOWN = null;
 const TRUE = /^(?:true|1|yes|y|oui|o|ja|si|sí|sim)$/i;
 const FALSE = /^(?:false|0|no|n|non|nein|não|nao)$/i;
 
-/** Converts an advert of a file in another format. */
+/** Converts one advert of a file that has a mapping. */
 export function mappedRow(record: FileRecord, mapping: Mapping, numbers: NumberReader): FeedRow {
   const { line } = record;
   for (const [path, accepted] of mapping.only)

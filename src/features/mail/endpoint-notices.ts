@@ -92,7 +92,7 @@ interface DueNotice {
 const IS_NOTICE_DUE = `notice_address is not null
   and coalesce(notice_tried_at, '-infinity') < statement_timestamp() - interval '1 hour'`;
 
-/** Scans all endpoints if a notice of any client is due. */
+/** Scans all endpoints if any client may get a notice now. */
 async function readDueNotices(database: Queryable, pauseDays: number): Promise<readonly DueNotice[]> {
   const { rows } = await database.query<DueNotice>(
     `select c.id as "clientId", c.name as "clientName", c.notice_address as address, e.key, e.url,

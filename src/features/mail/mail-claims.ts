@@ -48,7 +48,7 @@ export interface MailClaimOptions {
   readonly isConsentRequired?: boolean;
 }
 
-/** Items per e-mail; the others go into the next one. */
+/** Maximum number of items of an e-mail. Others wait for the next one. */
 const ITEMS_MAX = 5_000;
 const TOKEN_BYTES = 16;
 
