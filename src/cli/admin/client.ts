@@ -43,7 +43,7 @@ function wordsOf({ code, details, metadata }: ServiceError, address: string): st
   if (code === status.UNAUTHENTICATED) {
     return `${address} refuses the token. Check --token-file and VIGIE_ADMIN_TOKEN.`;
   }
-  // A running daemon sends details. An error without them is of grpc-js, whose messages are for programmers.
+  // A running daemon sends details. grpc-js creates errors without details, and with messages for programmers.
   if (metadata.get('grpc-status-details-bin').length > 0) return details;
   if (code === status.UNAVAILABLE) {
     const [, reason = details] =

@@ -1,6 +1,6 @@
 /**
  * Publishes agencies' files as adverts. An instance with the role `feeds` reads its sources and `vigie feed` reads one
- * file; both publish to the intake like a crawler. Operators list, show and run feeds: a request to run one is written
+ * file; both publish to the intake like a crawler. Operators list, show and run feeds. To run one, they write a request
  * to its row, which the reader polls every few seconds.
  */
 

@@ -16,7 +16,7 @@ import { membersOfStored, type StoredMembers } from '../../engine/store/searches
 import type { KeepChoice } from '../../rest/dependencies.ts';
 import { morningAfter } from './mornings.ts';
 
-/** A plain hash suffices, as for API keys, because the token is as hard to guess. */
+/** A plain hash suffices, because a token is as hard to guess as an API key. */
 export function tokenHash(token: string): Buffer {
   return hash('sha256', token, 'buffer');
 }
