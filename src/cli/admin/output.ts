@@ -99,7 +99,7 @@ function short(value: JsonValue | undefined): string {
   return text.length > CELL_LENGTH_MAX ? `${text.slice(0, CELL_LENGTH_MAX - 1)}…` : text;
 }
 
-/** The whole text of a value, without control characters; `STATE_RETRY_WAIT` becomes `retry_wait`. */
+/** The whole text of a value, with control characters replaced; `STATE_RETRY_WAIT` becomes `retry_wait`. */
 function full(value: JsonValue | undefined): string {
   const text = printable(textOf(value));
   return /^STATE_[A-Z_]+$/.test(text) ? text.slice('STATE_'.length).toLowerCase() : text;
