@@ -75,7 +75,7 @@ test('the status shows the version of each instance', async () => {
   );
 });
 
-test('the status names a silent instance while a killed one is still listed', async (t) => {
+test('the status reports a killed instance as silent while it is still listed', async (t) => {
   const database = connectDatabase(t, scene.servers.postgres.url);
   const die = () =>
     database.query(

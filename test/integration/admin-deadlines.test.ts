@@ -1,6 +1,6 @@
 /**
- * A call that its client gives up leaves no statement in PostgreSQL. Another session holds a lock, so that every call
- * is executing a statement when it ends.
+ * A call that its client abandons leaves no statement in PostgreSQL. Another session holds a lock, so that no call
+ * succeeds before.
  */
 
 import assert from 'node:assert/strict';

@@ -199,7 +199,7 @@ describe('deliveries', () => {
       const { status: code, body } = await resend(id);
       assert.equal(code, 202, status);
       assert.equal(body.status, 'queued');
-      assert.equal(body.attemptCount, 6, 'the log counts on');
+      assert.equal(body.attemptCount, 6, 'the count of attempts continues');
       assert.equal(body.endpoint, endpoint);
       assert.equal(announced.at(-1)?.id, id);
       const { rows: stored } = await database.query('select attempts_spent from delivery_states where id = $1', [id]);
@@ -291,7 +291,7 @@ describe('deliveries', () => {
     const [first] = after.attempts;
     assert.equal(document.deliveredAt.getTime(), (first?.startedAt.getTime() ?? 0) + (first?.durationMs ?? 0));
     const { rows } = await stage.database.query('select from final_outcomes');
-    assert.equal(rows.length, 0, 'nobody is alarmed');
+    assert.equal(rows.length, 0, 'the delivery does not count as failed');
   });
 });
 
@@ -322,7 +322,7 @@ describe('deliveries that are resent during an attempt', () => {
     });
   }
 
-  it('count as delivered if the attempt ends at that moment', async (t) => {
+  it('are queued again if the attempt ends at that moment', async (t) => {
     const { receiver, stage, search, pointTo } = await openScene(t);
     await pointTo('/hook');
     const [due] = await seedDeliveries(stage.database, search, [receiver.urlOf('/hook')]);

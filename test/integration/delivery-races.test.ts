@@ -259,7 +259,7 @@ test('a claim that the network delays beyond its courier’s wait claims nothing
   assert.equal((await claim(id))?.attemptCount, 1);
 });
 
-test('a resuming endpoint has one attempt at a time across all couriers, until a 200', async (t) => {
+test('a resuming endpoint has one attempt at a time, however many are claimed at once', async (t) => {
   const { database, settle, seedOld, keyOf } = await openScene(t);
   const key = keyOf(OLD);
   await pauseOwnEndpoint(database, key, OLD);
