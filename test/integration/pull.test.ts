@@ -71,7 +71,7 @@ test('an acknowledgement for a deleted stream does not settle messages of the st
   assert.equal(await storedCount(), 0);
 });
 
-test('the same holds for a stream that was replaced while the stage was paused', async (t) => {
+test('an acknowledgement settles no message of a stream that was replaced during a pause of the stage', async (t) => {
   const server = await startTestNats(t);
   const broker = await connectTestBroker(t, server.url);
   const gate = createPauseGate();

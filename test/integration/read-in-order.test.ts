@@ -58,7 +58,7 @@ function readInOrder(broker: Broker, over: Partial<Parameters<typeof startInOrde
 
 const textOf = ({ bytes }: PulledMessage): number => Number(Buffer.from(bytes).toString());
 
-test('pending messages come first, without the deleted ones, in few requests', async (t) => {
+test('pending messages are read first, without the deleted ones, in few requests', async (t) => {
   const { broker, left } = await openScene(t);
   await broker.manager.streams.deleteMessage(ADVERTS_STREAM, 3);
   for (const message of left.slice(0, 1)) await message.settle({ type: 'ack' });
@@ -77,7 +77,7 @@ test('pending messages come first, without the deleted ones, in few requests', a
     read,
     Array.from({ length: COUNT + 10 }, (_, position) => position + 1).filter((number) => number !== 1 && number !== 3),
   );
-  assert.equal(requests, 1, 'only the deleted message is asked for by itself');
+  assert.equal(requests, 1, 'only the deleted message needs its own request');
 });
 
 test('an interrupted reading continues where it was', async (t) => {

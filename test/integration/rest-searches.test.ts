@@ -114,7 +114,7 @@ describe('a search that is created', () => {
     );
   });
 
-  it('is known to the matcher before the client gets the answer', async () => {
+  it('is announced to the matcher before the client gets the answer', async () => {
     const before = api.changes.count;
     await created({ title: 'sent' });
     assert.equal(api.changes.count, before + 1);
@@ -335,7 +335,7 @@ describe('the list of searches', () => {
   });
 });
 
-describe('the feed of searches', () => {
+describe('reading the changes of searches', () => {
   const numberOf = (iri: unknown) => searchNumberOfId(api.database, String(iri).slice(10));
   const insert = (title: string, count: number, connection: Pick<Database, 'query'> = api.database) =>
     connection.query(
