@@ -163,11 +163,11 @@ test('an attacker who removes STARTTLS from the server’s replies receives no p
   const strips = {
     'it is not offered': (line: string) => (isGreeting(line) ? EVERYTHING : '502 5.5.1 unknown\r\n'),
     'it is refused for now': (line: string) => (isGreeting(line) ? EVERYTHING : '454 4.7.0 not now\r\n'),
-    'the server is of the old kind': (line: string) =>
+    'only HELO is known': (line: string) =>
       line.startsWith('HELO') ? '250 mail.example\r\n' : '502 5.5.1 unknown\r\n',
     // The replies after 220 are injected in plain text before the TLS handshake. A vulnerable client would read them as
     // replies of the encrypted session.
-    'answers are slipped in': (line: string) =>
+    'replies are injected': (line: string) =>
       isGreeting(line)
         ? EVERYTHING.replace('SIZE', 'STARTTLS')
         : '220 go ahead\r\n250-mail.example\r\n250 AUTH PLAIN\r\n235 welcome\r\n250 ok\r\n250 ok\r\n354 go\r\n250 taken\r\n',
