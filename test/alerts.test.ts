@@ -141,5 +141,5 @@ test('delivery ids ascend and carry the time of their snapshot, even if the cloc
   }
   assert.equal(ids.length, 24);
   assert.deepEqual(ids.toSorted(), ids);
-  assert.equal(createdAtOf(ids.at(-1) as Uuid).getTime(), NOW.getTime() + 60_000, 'the clock is followed again');
+  assert.equal(createdAtOf(ids.at(-1) as Uuid).getTime(), NOW.getTime() + 60_000, 'the clock decides again');
 });

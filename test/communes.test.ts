@@ -225,7 +225,7 @@ describe('communes of France', () => {
     });
 
     for (const [title, place, zipcode] of [
-      ['of several none is invented', { insee: '33063' }, null],
+      ['a commune with several zip codes', { insee: '33063' }, null],
       ['75000 is none of Paris', { zipcode: '75000', name: 'Paris' }, null],
       ['one that the commune does not have', { insee: '83137', zipcode: '75015' }, null],
       ['the stated one of several', { insee: '83137', zipcode: '83200' }, '83200'],

@@ -284,7 +284,7 @@ test('a feature that Poliris denies is listed as an item after the stated ones',
   const whole = withinBounds(content, () => assert.fail());
   const former = { ...whole, advert: { ...whole.advert, features: ['parking', 'piscine'] } };
   const publishedAs = (hash: string | null) => asPublished(whole, laterFeatures, identity, hash);
-  assert.deepEqual(publishedAs(hashOf(contentJson(identity, former))), former, 'a release is no change');
+  assert.deepEqual(publishedAs(hashOf(contentJson(identity, former))), former, 'a new release changes nothing');
   assert.deepEqual(publishedAs(hashOf(contentJson(identity, { ...former, property: { room: 9 } }))), whole);
   assert.deepEqual([publishedAs(hashOf(contentJson(identity, whole))), publishedAs(null)], [whole, whole]);
 });

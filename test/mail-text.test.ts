@@ -208,7 +208,7 @@ test('of the start, end and return of a match only the last state is reported, a
   assert.equal(reasonsOf(reader.mail('en')), 'Fits your search again');
   reader.follow('property.match.end', why);
   reader.follow('property.match.resume');
-  assert.equal(reader.mail(), null, 'out and back');
+  assert.equal(reader.mail(), null, 'an end and a return cancel out');
   reader.follow('property.match.resume');
   reader.follow('property.match.end', why);
   assert.match(reader.mail('en')?.text ?? '', /^No longer fits your search: T3 vue mer \(The price is too high\.\)/m);

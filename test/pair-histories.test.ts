@@ -275,7 +275,7 @@ function check(model: Model, kept: number, seen: Map<string, number>): void {
   const back = reasons.find(({ code }) => code === 'came-back');
   // The first one is the beginning of the match itself.
   const hasReturned = holds && model.returns.length > 1;
-  if (back !== undefined) assert.ok(hasReturned, 'it came back');
+  if (back !== undefined) assert.ok(hasReturned, 'the match has returned');
   // With several adverts, a crawl without an event may make another one represent the property. Former room counts are
   // not recorded.
   const isRetraced =

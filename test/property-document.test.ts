@@ -205,7 +205,7 @@ test('the city has the stated zip code, if the commune has several', () => {
     return (documentOf(stored).city as { zipcode: string | null }).zipcode;
   };
   assert.equal(zipcode('83200'), '83200');
-  assert.equal(zipcode(null), null, 'of several none is invented');
+  assert.equal(zipcode(null), null, 'none is chosen of several');
   assert.equal(documentOf(heldAfter(upsertAt(0))).city, null);
 });
 

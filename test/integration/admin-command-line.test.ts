@@ -266,7 +266,7 @@ test('texts of crawlers and clients never control the terminal', async (t) => {
     await admin('deliveries', 'show', deliveries[0]?.name ?? '', '--body'),
     await admin('explain', id, message.property.uuid),
   ];
-  assert.match(fact.stdout, /^title +Vue mer state {2}delivered$/m, 'one fact is one line');
+  assert.match(fact.stdout, /^title +Vue mer state {2}delivered$/m, 'each fact is on one line');
   for (const { code, stdout } of shown) {
     assert.equal(code, 0);
     // oxlint-disable-next-line eslint/no-control-regex -- the test looks for control characters

@@ -96,7 +96,7 @@ test('a caller without a deadline gets the server’s deadline', async () => {
     codes.length = 0;
     const error = await new Promise<ServerError>((resolve) => stub.listDeadLetters(LETTERS, metadata, resolve));
     assert.equal(error?.code, status.DEADLINE_EXCEEDED);
-    assert.equal(error?.details, 'The call exceeded its deadline. Set a later one.', 'the words of the server');
+    assert.equal(error?.details, 'The call exceeded its deadline. Set a later one.', 'the message of the server');
     assert.deepEqual(codes, ['DEADLINE_EXCEEDED']);
     await until(runningStatements, isDone);
   });

@@ -81,12 +81,12 @@ test('status, stages and index are reported', async () => {
   assert.deepEqual(valuesOf(streams, 'name'), ['streams/ADVERTS', 'streams/RETRIES', 'streams/REJECTED']);
   assert.equal(index.storedSearchCount, 1);
 
-  const paused = await succeed('PauseStage', { name: 'stages/deliver', reason: 'a look' });
+  const paused = await succeed('PauseStage', { name: 'stages/deliver', reason: 'maintenance' });
   assert.match(paused.state, /PAUS/);
-  assert.equal(paused.pauseReason, 'a look');
+  assert.equal(paused.pauseReason, 'maintenance');
   const drained = await succeed('DrainStage', { name: 'stages/deliver' });
   assert.equal(drained.state, 'STATE_PAUSED');
-  assert.equal(drained.pauseReason, 'a look');
+  assert.equal(drained.pauseReason, 'maintenance');
   assert.equal((await succeed('ResumeStage', { name: 'stages/deliver' })).state, 'STATE_RUNNING');
   await missing('PauseStage', { name: 'stages/nonsense' });
   await invalid('PauseStage', { name: 'deliver' });

@@ -76,7 +76,7 @@ test('open deliveries of a deleted search count as cancelled and are never claim
   assert.equal(await deleteSearch(database, clientId, search.id), true);
   assert.deepEqual(await statesRead(), ['cancelled', 'cancelled']);
   assert.deepEqual(await statesHeld(), ['queued', 'retry_wait']);
-  assert.equal(await resendDelivery(database, clientId, queued.id), null, 'its search is gone');
+  assert.equal(await resendDelivery(database, clientId, queued.id), null, 'its search is deleted');
   const { claimed, refused } = await claimDeliveries(database, HOLDER, [queued.id, waiting.id], new Date());
   assert.deepEqual([claimed, [...refused]], [[], [[queued.id, 'cancelled']]]);
   assert.deepEqual(await statesHeld(), ['cancelled', 'retry_wait']);

@@ -315,7 +315,7 @@ describe('deliveries that are resent during an attempt', () => {
       assert.deepEqual(
         tuplesOf(receiver.posts, 'path', 'id', 'body'),
         ['/before', '/after'].map((path) => [path, due.id, receiver.posts[0]?.body]),
-        'once more, and no third time',
+        'each once, with the same body',
       );
       const { rows } = await stage.database.query('select state, attempt_count, attempts_spent from delivery_states');
       assert.deepEqual(rows, [{ state: 'delivered', attempt_count: 2, attempts_spent: 1 }]);
@@ -370,7 +370,7 @@ describe('an Idempotency-Key', () => {
     const [iri] = made;
     await api.call('PATCH', String(iri), { title: 'renamed' }, { key });
     const again = await create(key, 'a', body);
-    assert.deepEqual([again.status, again.body['@id'], again.body.title], [201, iri, 'renamed'], 'read anew');
+    assert.deepEqual([again.status, again.body['@id'], again.body.title], [201, iri, 'renamed'], 'the current title');
     assert.equal(again.headers.get('Location'), iri);
     const { body: listed } = await api.call('GET', '/searches', undefined, { key });
     assert.equal(listed['hydra:totalItems'], 1);

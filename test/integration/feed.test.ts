@@ -104,7 +104,7 @@ describe('the feed', () => {
     await quick.commit();
     const early = await scene.read();
     assert.deepEqual(early.body.items, [], 'the first transaction may still commit');
-    assert.ok((await readFeedDelay(database)) > 0, 'operators see that it holds the feed up');
+    assert.ok((await readFeedDelay(database)) > 0, 'the delay of the feed is measured');
     await slow.commit();
     const all = await scene.read(`?after=${early.body.next}`);
     assert.deepEqual(idsOf(all), [...slow.ids, ...quick.ids]);

@@ -220,7 +220,7 @@ test('a rejection that a NATS outage prevented is published afterwards', async (
   assert.equal(await metricOf(daemon, 'vigie_rejections_total{result="unpublished"}'), 0);
   const stored = await connection.jetstreamManager().then((manager) => manager.streams.info('REJECTED'));
   assert.equal(stored.state.messages, 1, 'the stream stores it once');
-  assert.equal((await database.query('select 1 from dead_letters')).rowCount, 1, 'and kept once');
+  assert.equal((await database.query('select 1 from dead_letters')).rowCount, 1, 'PostgreSQL stores it once');
 });
 
 test('unknown members are counted by name, for at most fifty names', async () => {

@@ -331,7 +331,7 @@ describe('the list of searches', () => {
       createdAt: new Date(),
     });
     assert.notEqual((await api.call('GET', String(first['@id']))).headers.get('ETag'), headers.get('ETag'));
-    assert.equal((await api.call('PUT', String(first['@id']), body, stored)).status, 200, 'a match is no change');
+    assert.equal((await api.call('PUT', String(first['@id']), body, stored)).status, 200, 'a match is no conflict');
   });
 });
 

@@ -45,7 +45,7 @@ test('the trace of a crawler is sent to the endpoint, on the first attempt and o
 
   await scene.publishAdverts(1);
   await receiver.until((posts) => posts.length === 3);
-  assert.equal(receiver.posts[2]?.headers.traceparent, undefined, 'no trace is made up');
+  assert.equal(receiver.posts[2]?.headers.traceparent, undefined, 'no trace is invented');
   assert.equal(receiver.posts[2]?.headers.tracestate, undefined);
 });
 
