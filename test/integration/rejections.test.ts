@@ -98,7 +98,7 @@ test('a rejection is published with its reason, violations, subject, sequence an
     [byReason(/would have 2 adverts/).on, byReason(/would have 2 adverts/).messageId],
     [`adverts-rejected.${property}`, null],
   );
-  assert.equal(await metricOf(daemon, 'vigie_rejections_total{result="published"}'), 4);
+  await untilIs(() => metricOf(daemon, 'vigie_rejections_total{result="published"}'), 4);
   const { config, state } = await (await connection.jetstreamManager()).streams.info('REJECTED');
   assert.equal(state.messages, 4);
   const week = 7 * 24 * 3_600 * 1e9;
