@@ -162,7 +162,7 @@ describe('queries', () => {
       assert.equal(status, 429);
       assert.ok(headers.get('Retry-After'));
     });
-    assert.equal((await other.call('POST', '/searches/preview', {})).status, 200);
+    await untilIs(async () => (await other.call('POST', '/searches/preview', {})).status, 200);
   });
 
   it('of a client that disconnects end immediately, with their statements', async (t) => {
