@@ -1,19 +1,20 @@
 /**
  * Chaos test. Three daemons take in, match and deliver while faults occur:
- * - daemons, nats-server and PostgreSQL are killed, frozen and restarted in turn, and standbys are promoted;
- * - every connection is cut, stalled and refused, and loses bytes;
- * - mailboxes overflow, and the disks of both servers and the store of nats-server are full;
- * - PostgreSQL refuses statements and logins, has the wrong time, and is overloaded;
- * - adverts cannot be stored, and properties exceed their limits;
- * - all daemons are killed while they record messages with the same `crawledAt`, and a client sends the most expensive
- *   requests. Between its parts both servers return with an earlier copy of their data. For a third of the time, at
- *   most ten minutes, PostgreSQL is overloaded and nothing else is wrong: the lead must not change then. At the end
- *   every fault is repaired, and an auditor checks:
- * - no published message is lost or out of order, and the webhooks of a match keep its order;
- * - every refused message is in the dead letters;
- * - nothing is sent again once its status 200 could be read;
+ * - daemons, nats-server and PostgreSQL are killed, frozen and restarted, and the standby of PostgreSQL is promoted;
+ * - connections are cut, stalled and refused, and lose bytes;
+ * - mailboxes are full, and so are the disks of both servers and the store of nats-server;
+ * - PostgreSQL refuses statements and logins, and is overloaded; the clocks of both servers are wrong;
+ * - adverts cannot be stored, properties exceed their limits, and a client sends the most expensive requests;
+ * - all daemons are killed while they record messages with the same `crawledAt`;
+ * - between the parts of the run, PostgreSQL and a single NATS server return with older data, or NATS without data.
+ *
+ * For a third of the time, at most ten minutes, PostgreSQL is overloaded and has no other fault: the lead must not
+ * change. At the end every fault is repaired, and an auditor checks:
+ * - no published message is lost or out of order, and the webhooks of a match are sent in order;
+ * - every refused message is in the dead letters, once;
+ * - no attempt of a delivery begins after its status 200 could be read in PostgreSQL;
  * - no delivery has more than six attempts or an early one, and every retry sends the same signed bytes;
- * - daemons end when they are asked to, and only then. Exits with 1 and a list if it finds a violation.
+ * - each daemon ends when it is asked to, and only then. A violation is listed, and the exit code is 1.
  *
  *   npm run chaos -- [--seed 1,2,3] [--minutes 10 | --seconds 90] [--rate 15] [--instances 3] [--faults PATTERN]
  *   [--cluster] [--waiting 1000000]
@@ -48,7 +49,7 @@ import { overloadAlone } from './chaos/overload.ts';
 import { LEASE_MS, openScene, RETRY_DELAY_MS, type Scene } from './chaos/scene.ts';
 import { CHAOS_SEEDS } from './chaos/seeds.ts';
 
-/** How many violations of a kind are printed. */
+/** Maximum number of violations of a kind that are printed. */
 const LISTED_MAX = 40;
 const OVERLOAD = 'PostgreSQL is overloaded, and nothing else is wrong';
 const OVERLOAD_SECONDS_MAX = 600;
@@ -128,7 +129,7 @@ async function runSeed(seed: number): Promise<number> {
     const apiKey = await createApiKey(scene.servers, 'hostile');
     const mischief = createMischief({ crawler, instances: scene.instances, apiKey, random });
     const havoc = await wreak(cleanup, scene, crawler, mischief, random, say);
-    say('everything heals');
+    say('the faults have ended');
     await crawler.end();
     const { summary, found } = await audit(scene, crawler, mischief, havoc, reference.resolvePlace);
     found.unshift(...crashes, ...havoc.unfounded);
@@ -155,7 +156,7 @@ interface Havoc {
 }
 
 /**
- * Runs the faults in parts. Before each part except the first and the last, a copy is made for the disaster that
+ * Runs the faults in parts. Before each part except the first and the last, copies the data for the disaster that
  * follows the part. The overload precedes the last part.
  */
 async function wreak(
@@ -175,7 +176,7 @@ async function wreak(
   const faults = faultsOf(scene, crawler, mischief, random, partSeconds).filter(isWanted);
   let struck = 0;
   const frozen = `${random.pick(['PostgreSQL', 'nats-server', 'A', 'B'])} freezes for a minute`;
-  // Faults that are rarely drawn, but that every run must have.
+  // Each part begins with one of these faults, the last of them first, because they are rarely drawn.
   const openings = values.cluster
     ? [ROLLING_RESTART, PROMOTION, LONG_CUT_OFF]
     : [ROLLING_RESTART, PROMOTION, frozen, ROLLING_RESTART];
@@ -187,7 +188,7 @@ async function wreak(
   const wanted = disasters.all.filter(isWanted);
   const unfounded: string[] = [];
   for (const disaster of wanted) {
-    say('a copy is made');
+    say('copying the data of PostgreSQL and NATS');
     await disasters.copy();
     await part();
     const hasForgotten = disaster !== wanted[0] || crawler.hasStreamForgotten;
@@ -248,8 +249,8 @@ async function audit(
 }
 
 /**
- * Only one server was unavailable at a time, so no message may be lost. Consequences of a loss are also `lost` or
- * `false`.
+ * In a cluster only one server is unavailable at a time, so no message may be lost. Other auditors report the
+ * consequences of a loss too.
  */
 async function auditStream(crawler: ChaosCrawler): Promise<readonly string[]> {
   const lost = await crawler.findLost();
@@ -312,7 +313,7 @@ async function retireAll({ instances }: Scene): Promise<readonly string[]> {
   );
   return codes
     .filter(({ code }) => code !== 0)
-    .map(({ name, code }) => `${name} ended with ${code} when it was asked to`);
+    .map(({ name, code }) => `${name} ended with exit code ${code} after SIGTERM`);
 }
 
 process.exitCode = await main();

@@ -1,13 +1,13 @@
 /**
  * Benchmarks of the courier. PostgreSQL (with fsync), nats-server, the receiver and the courier are processes of this
- * machine. It measures:
+ * machine. The benchmarks measure:
  * - deliveries per second with everything recorded, also as a share of undici alone with the same receiver;
- * - how long healthy endpoints wait while a fifth of all endpoints hang with long queues;
+ * - how long deliveries to healthy endpoints take while a fifth of all endpoints hang with long queues;
  * - how much a recovery of many waiting deliveries delays new ones;
  * - the cost of many waiting retries;
- * - how long healthy endpoints wait while one endpoint has `--waiting` retries, and while one resumes with `--resumed`;
+ * - how long they take while one endpoint has `--waiting` retries, and while one resumes with `--resumed` deliveries;
  * - only with `--only day`: a day of two couriers, in which an hour takes `--hour` seconds and has `--deliveries`;
- * - only with `--only dead`: such a day without dead endpoints, then one with a tenth of the endpoints dead.
+ * - only with `--only dead`: a day without dead endpoints, then a day on which a tenth of the endpoints are dead.
  *
  *   npm run bench:courier -- [--deliveries 10000] [--hanging 50000] [--recovered 10000] [--retries 200000] [--waiting
  *   1000000] [--resumed 100000] [--seconds 20] [--hour 10] [--only
@@ -15,10 +15,10 @@
  *   npm run bench:courier -- --peer pg-boss --peer graphile-worker [--turns 2] [--deliveries 10000] [--snapshot --held
  *   180]
  *
- * `…CpuMicrosPerDelivery` is the CPU of the delivering process and of PostgreSQL. `--profile` writes a CPU profile of
- * the process to the folder. With `--snapshot` a transaction holds a snapshot throughout, as `pg_dump` does, so that no
- * dead row can be removed. `--external` uses a distribution's PostgreSQL with its defaults. `--peer` installs another
- * job queue and compares the courier with it (`courier/peers.ts`).
+ * `…CpuMicrosPerDelivery` is the CPU time of the courier and of PostgreSQL. `--profile` writes a CPU profile of the
+ * courier in `throughput` to the folder. With `--snapshot` a transaction holds a snapshot, as `pg_dump` does, so that
+ * no dead row can be removed. `--external` uses a distribution's PostgreSQL with its defaults. `--peer` installs
+ * another job queue and compares the courier with it (`courier/peers.ts`).
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
@@ -149,7 +149,7 @@ async function benchFairness(scene: Scene) {
   };
 }
 
-/** Old and new deliveries belong to one client with one endpoint: the recovery must not delay the new ones. */
+/** Old and new deliveries belong to one client, the old ones to one endpoint. The recovery must not delay new ones. */
 async function benchRecovery(scene: Scene) {
   const count = Number(options.recovered);
   if (count === 0) return {};

@@ -1,7 +1,7 @@
 /**
  * Benchmarks of the REST API:
- * - requests per second for points of interest, in turns with a bare Koa that answers a constant body of the same size;
- *   once for repeated places, and once for places that are all different;
+ * - requests per second for points of interest, first at repeated places, then at places that are all different; a bare
+ *   Koa that answers a constant body of the same size is the reference for the first;
  * - POST and GET of searches on a full table, with the query plans;
  * - latencies of one client while another sends the most expensive requests to an API with the daemon's matcher;
  * - clients' queries over many properties while a recorder works.
@@ -98,7 +98,7 @@ async function loadEach(url: string, requestsOf: (connection: number) => Request
 
 const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] as number;
 
-/** Queries at places where people live: within some 300 m of a random point of interest. */
+/** Queries at places where people live: sample points of another seed than those of the API. */
 async function pointPaths(count: number): Promise<readonly string[]> {
   const reference = await loadReference();
   const points = [...samplePointsOfInterest({ seed: 2, reference, count })];

@@ -1,6 +1,6 @@
 /**
- * Measures how long a daemon takes from its start until it is ready with many saved searches in PostgreSQL, and how
- * much memory it then has. A daemon is ready when `/readyz`, which is polled, answers 200. The servers are embedded,
+ * Measures how long a daemon with many saved searches in PostgreSQL takes from its start until it is ready, and its
+ * memory then. A daemon is ready when `/readyz`, which is polled, answers 200. The servers are embedded,
  * and the searches are those of the matching benchmark.
  *
  *   npm run bench:loading -- [--searches 1000000] [--starts 3] [--seed 1] [--json]
@@ -121,7 +121,7 @@ async function measureStart(databaseUrl: string, natsUrl: string): Promise<Start
 
 async function untilReady(port: number, daemon: ChildProcess): Promise<void> {
   for (;;) {
-    if (daemon.exitCode !== null) throw new Error(`the daemon ended with ${daemon.exitCode}`);
+    if (daemon.exitCode !== null) throw new Error(`the daemon ended with exit code ${daemon.exitCode} at start-up`);
     const answer = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => null);
     await answer?.arrayBuffer();
     if (answer?.status === 200) return;

@@ -1,14 +1,15 @@
 /**
  * Matches adverts against all saved searches in one process, with our index, an R-tree and a typed-array scan, on the
- * same seeded searches and adverts. Further parts measure adverts only in Paris, updates during matching, a mix with 3
- * % of searches without geography, another population, the most expensive searches that limits allow, and points of
- * interest. All answers are compared.
+ * same seeded searches and adverts. Further parts measure adverts only in Paris, updates during matching, and a mix
+ * with 3 % of searches without geography. Others measure a second population, the most expensive searches that limits
+ * allow, and points of interest. Each part compares answers with those of another method.
  *
  *   npm run bench:matching -- [--searches 1000000] [--adverts 2000] [--points 1000000] [--seed 1] [--json] [--homes 0]
  *   [--rich 0] [--only-ours] [--part first|second|hostile|points]
  *
  * `--homes`: share of the searches with criteria of the home, such as floor or energy. `--rich`: share of the searches
- * with excluded areas, publishers, market differences or alternatives. The scan supports neither.
+ * with excluded areas, publishers, market differences or alternatives. The scan supports neither. `--only-ours` leaves
+ * out the R-tree and the scan.
  */
 
 import { parseArgs } from 'node:util';
@@ -58,7 +59,7 @@ const NOWHERE_MIX = { nowhereShare: 0.03 };
 /** Number of adverts for the slow alternatives, enough for a 99th percentile. */
 const PLAIN_ADVERTS = Math.min(advertCount, 1000);
 const SCAN_ADVERTS = Math.min(advertCount, 300);
-/** Searches created before each timed insertion. They are few, so that garbage collections need not copy many. */
+/** Searches that are created, then inserted and timed. They are few, so that garbage collections copy few of them. */
 const BATCH = 500;
 const WARM_UP_SEARCHES = sized(10_000, 100);
 
@@ -163,7 +164,7 @@ function textOf(numbers: number[]): string {
   return numbers.sort((a, b) => a - b).join();
 }
 
-/** Every advert states the facts for any shares, so that only the searches differ. */
+/** Adverts state all these facts at every share, so that only the searches differ. */
 function withStated(facts: PropertyFacts, position: number): PropertyFacts {
   return withRichStated(withHomeStated(facts, seed, position), markets, seed, position);
 }
@@ -187,7 +188,7 @@ function measureFirst(): object {
 
   const built = build(searchAt);
   const updates = measureUpdates(built.index, searchCount, searchesOf(MAIN_MIX, seed + 1));
-  // The answers below are computed after the updates. Ours come first, because a million objects of another index in
+  // The answers below are computed after the updates. Ours are first, because a million objects of another index in
   // the same heap would lengthen every garbage collection.
   const everywhere = answer('everywhere', adverts, built.index);
   const paris = answer('Paris only', parisAdverts, built.index);

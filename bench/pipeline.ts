@@ -10,13 +10,13 @@
  *   4000] [--unchanged 0] [--rich 0] [--profile folder] [--external] [--apart]
  *
  * `--silent`: searches of one client without criteria and notifications, to show their cost for all others. `--crowd`:
- * searches of 20 clients that match one advert, which is published as the last measurement begins; `besideCrowdMs` is
+ * searches of 20 clients that match one advert, which is published as a further measurement begins; `besideCrowdMs` is
  * the latency of all other deliveries. `--profile` writes the daemon's CPU profile to the folder. `--external` uses a
  * distribution's PostgreSQL with its defaults. `recrawls`: the cost per message if the share `--unchanged` of all
  * messages are re-crawls without changes. `changesPerSecond` counts messages that changed something, without re-crawls
  * that changed nothing. `matchesPerSecond` counts matches that began, `matchesPerChange` the rows of matches that a
- * change wrote, and `recordBatchMs` is the time to record a batch. `besideFloodMs` is the latency of all properties
- * except the flooded one, `refused` the number of its messages beyond the limits. `fsyncMs` is how long a bare write,
+ * change wrote, and `recordBatchMs` is the time to record a batch. `besideFloodMs` is the latency during the flood, and
+ * `refused` the number of dead letters: messages beyond the limits. `fsyncMs` is how long a bare write,
  * due every 20 ms, takes until it is durable. It is measured during `latencyMs`; two such waits are part of each
  * latency. `kibPerChange` is what a change and its deliveries add to the tables, to PostgreSQL's log and to `ADVERTS`;
  * `bytesPerChange` the same for each table and index; `rowsPerChange` the rows inserted and updated (share of HOT
@@ -185,7 +185,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** Publishes at full speed for the given time, and measures until the last message is recorded. */
+/** Publishes at full speed for the given time, and measures until all messages are recorded and deliveries made. */
 async function measureThroughput(run: Run) {
   const before = {
     consumed: await consumptionOf(run),

@@ -1,6 +1,4 @@
-/**
- * `npm run record:market`: writes the recorded market of the demonstration. A test compares the file with this script.
- */
+/** `npm run record:market`: writes the recorded market of the demonstration. A test compares it with `recordMarket`. */
 
 import { writeFile } from 'node:fs/promises';
 import { brotliCompressSync, constants } from 'node:zlib';

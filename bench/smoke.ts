@@ -9,13 +9,14 @@ export function sized(usual: string | number, tiny: string | number): string | n
   return isSmoke ? tiny : usual;
 }
 
-/** Several times the duration of the longest benchmark on two busy cores. */
+/** Several times the duration of the longest smoke run on two busy cores. */
 const SMOKE_MAX_MS = 900_000;
 if (isSmoke) setTimeout(giveUp, SMOKE_MAX_MS).unref();
 
 /** Reports open resources when a wait without its own timeout does not end. */
 function giveUp(): never {
-  console.error(`not over after ${SMOKE_MAX_MS} ms; still open: ${process.getActiveResourcesInfo().join(', ')}`);
+  const open = process.getActiveResourcesInfo().join(', ');
+  console.error(`The smoke run has not ended after ${SMOKE_MAX_MS} ms. Open resources: ${open}`);
   process.exit(1);
 }
 

@@ -83,7 +83,7 @@ test('a plain file, a gzip file and a ZIP file that also contains photos are rea
   }
 });
 
-test('a ZIP or gzip file that is truncated, damaged or invalid is refused with a reason', async (t) => {
+test('a file that is truncated, damaged, invalid or in UTF-16 is refused with a reason', async (t) => {
   const path = join(await emptyDirectory(t), 'snapshot');
   const bytes = Buffer.from(Array.from({ length: 9_999 }, (_, at) => `${at}`).join());
   const named = (changes = {}) => zipOf([{ name: 'Annonces.csv', bytes, ...changes }]);
@@ -99,6 +99,8 @@ test('a ZIP or gzip file that is truncated, damaged or invalid is refused with a
     [zipOf(['a.csv', 'b.csv'].map((name) => ({ name, bytes }))), /has several files \(a\.csv, b\.csv\)/],
     [zipOf(['\x1b[2Ja.csv', 'b\n\x7f.csv'].map((name) => ({ name, bytes }))), /\(\ufffd\[2Ja\.csv, b\ufffd+\.csv\)/],
     [gzipSync(bytes).subarray(0, -9), /cut off or damaged/],
+    [Buffer.from('\ufeff"a";"b"', 'utf16le'), /^The file is UTF-16\. Export it again as UTF-8\.$/],
+    [gzipSync(Buffer.from('\ufeff"a";"b"', 'utf16le').swap16()), /^The file is UTF-16\./],
   ];
   for (const [written, sentence] of cases) {
     await writeFile(path, written);

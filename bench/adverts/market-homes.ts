@@ -6,7 +6,7 @@ import type { Random } from './seeded-random.ts';
 
 export const [FLAT, HOUSE, BUILDING, PARKING, OFFICE, SHOP] = [0, 1, 2, 3, 4, 6];
 
-/** `sea`: the living room has a view of the sea. `nearSea`: the quarter is by the sea, the home has no view of it. */
+/** `sea`: the home has a view of the sea. `nearSea`: homes of the quarter have such a view, but this one does not. */
 export const TRAITS = [
   'sea',
   'nearSea',
@@ -191,7 +191,7 @@ function priceOfDwelling(home: Facts & Pick<Home, 'traits' | 'isLifeAnnuity'>, r
   return isLifeAnnuity ? nearest(value * 0.22, 1_000) : asking(value, random);
 }
 
-/** Price of a property that is not a flat or house. A month's rent is 1/230 of it for a parking space, else 1/190. */
+/** Price or monthly rent, except of flats and houses. The rent is 1/230 of the price of a parking space, else 1/190. */
 function priceOfOther(
   { salePrice }: Quarter,
   transactionType: number,

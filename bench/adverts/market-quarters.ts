@@ -16,11 +16,11 @@ export interface Quarter {
   /** Euros per m² of a flat: price of a sale, and monthly rent. */
   readonly salePrice: number;
   readonly rent: number;
-  /** A quarter with twice the weight of another has twice its adverts. */
+  /** A quarter with twice the weight of another has, on average, twice its homes. */
   readonly weight: number;
   /** True if some homes have a view of the sea. */
   readonly hasSea: boolean;
-  /** True if it has houses; other quarters have only flats. */
+  /** True if the quarter has houses and building land; elsewhere a flat is drawn instead. */
   readonly hasHouses: boolean;
   /** True if most buildings date from before 1940. */
   readonly isOld: boolean;
@@ -126,7 +126,7 @@ function readPoint(text: string): Point {
   return { lat, lon };
 }
 
-/** A house number of one of the quarter's streets: every few metres, on both sides. Five decimals: about a metre. */
+/** One of 61 points along one of the quarter's streets, on either side. Five decimals, about a metre. */
 export function drawAddress({ streets }: Quarter, random: Random): Point {
   const [from, to] = random.pick(streets);
   const along = random.integer(0, 60) / 60;

@@ -116,7 +116,7 @@ const TRAIT_WORDS: Readonly<
   },
 };
 
-/** The form after a masculine noun, and after a feminine one. */
+/** The form after a masculine and after a feminine noun. */
 const STATE_WORDS = {
   renovated: ['rénové', 'rénovée'],
   good: ['', ''],
@@ -141,7 +141,7 @@ function titleOf(home: Home, random: Random): string {
     .join(' ');
 }
 
-/** Adverts in Paris spell out the number of rooms, the others write T3. */
+/** Adverts in Paris write “3 pièces” or “Trois-pièces”; those elsewhere may also write “T3”. */
 function flatNouns({ rooms, surface, quarter }: Home): Words {
   if (rooms === 1) return (surface ?? 0) > 30 ? ['Grand studio', 'Studio'] : ['Studio'];
   if (quarter.insee.startsWith('75')) return [`Appartement ${rooms} pièces`, ROOM_WORDS[rooms ?? 0] ?? 'Appartement'];
@@ -207,7 +207,7 @@ function stateOf({ condition, isLifeAnnuity }: Home, random: Random): string {
 
 type Offer = readonly [title: string, sentence: string];
 
-/** Titles and sentences for properties without bedrooms. */
+/** Titles and sentences for properties that are not flats or houses. */
 const OTHERS: Readonly<Record<number, (home: Home) => readonly Offer[]>> = {
   [BUILDING]: ({ surface }) => [
     [

@@ -27,9 +27,7 @@ interface RecordedMessage {
 
 const SEED = 83_137;
 const HOMES = 640;
-/**
- * Times are counted in homes that begin later: the mean time until a home first changes, and how long it is offered.
- */
+/** Times are counted in homes that begin: mean time until a home first changes, and how long it is offered. */
 const FIRST_CHANGE = 12;
 const [LIFE_MIN, LIFE_MAX] = [40, 0.7 * HOMES];
 const AWAY_MAX = 60;

@@ -1,7 +1,7 @@
 /**
  * A simulated crawler: realistic French adverts in the form of the intake contract (decisions, section 8), and their
- * changes. The same seed and reference give the same messages on every machine. The demo publishes them and the
- * benchmarks measure with them. A call changes only the state of the crawler, and does not read the clock.
+ * changes, for tests and benchmarks. The same seed and reference give the same messages on every machine. A call
+ * changes only the state of the crawler, and does not read the clock.
  */
 
 import type { AdvertContent } from '../../src/engine/domain/advert.ts';
@@ -163,7 +163,7 @@ function changedPictures(pictures: readonly string[], random: Random): readonly 
   return random.chance(0.5) ? [last, ...pictures.slice(0, -1)] : pictures.slice(0, -1);
 }
 
-/** The same home advertised by another publisher, at a slightly different price. */
+/** A further advert of the same property, at a slightly different price. */
 function againBy({ property, advert }: HeldSample, by: Publisher, crawledAt: string, random: Random): HeldSample {
   const price = typeof advert.price === 'number' ? roundPrice(advert.price * (1 + random.integer(-3, 3) / 100)) : null;
   const title = `${advert.title ?? ''} - ${by.name ?? 'de particulier à particulier'}`;
@@ -182,7 +182,7 @@ const PRICES: Readonly<Record<string, number>> = {
   ...{ 75: 9500, 92: 6700, 94: 5100, 93: 3900, 78: 4300, 91: 3000, 95: 3200, 77: 3000, '06': 5300, 83: 4200 },
   ...{ 13: 3600, 34: 3300, 31: 3200, 33: 3800, 44: 3400, 35: 3300, 69: 3900, 74: 4800, 59: 2500, '2A': 4100 },
 };
-/** By property type: price per m² relative to a flat's, median surface and plot in m², and the noun. */
+/** By property type: price per m² relative to a flat's, median surface (0: from the rooms) and plot in m², the noun. */
 const KINDS = [
   { price: 1, surface: 0, plot: null, noun: 'Appartement' },
   { price: 0.88, surface: 0, plot: 600, noun: 'Maison' },
@@ -212,8 +212,8 @@ function roundPrice(price: number): number {
 }
 
 /**
- * A plausible French home: its property and its first advert, as a portal would write it, in the members of the intake
- * contract (decisions, section 8). Prices are near the notaries' figures of 2024, so that medians, budgets and price
+ * A plausible French property and its first advert, as a portal would write it, in the members of the intake contract
+ * (decisions, section 8). Prices are near the notaries' figures of 2024, so that medians, budgets and price
  * coherence behave as they do on real adverts.
  */
 function drawHome(place: SamplePlace, by: Publisher, crawledAt: string, reference: Reference, random: Random) {
@@ -297,7 +297,7 @@ function drawPublisher(random: Random): Publisher {
   return { category, name: `${category} ${random.pick(NAMES)}`, type: 1 };
 }
 
-/** Members in which the adverts of one home differ. Addresses are in `.example` (RFC 2606). */
+/** Members that each advert of a property has for itself. Addresses are in `.example` (RFC 2606). */
 function publication(publisher: Publisher, crawledAt: string, random: Random) {
   const number = random.integer(1_000_000, 99_999_999);
   const [given, phone] = [random.pick(GIVEN_NAMES), random.pick(FICTIONAL_PHONES)];
@@ -325,8 +325,8 @@ function pictureUrl(random: Random): string {
 }
 
 /**
- * The first two are for homes by the sea, the last two for any property, the others for homes. Some state what the home
- * lacks, which searches for words must not find.
+ * The first two are for homes by the sea, the last two for any property, the others for homes. The second states what
+ * the home lacks, which searches for words must not find.
  */
 const SELLING_POINTS = [
   ['vue mer', 'Superbe vue mer panoramique depuis le séjour.'],

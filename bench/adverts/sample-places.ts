@@ -58,7 +58,7 @@ const KM_PER_DEGREE = 111.2;
 
 /**
  * A point near the centre of a commune, farther out in larger ones. If an arrondissement of Paris, Lyon or Marseille
- * has no known centre, the commune's is used; null if no centre is known. Five decimals, about a metre.
+ * has no known centre, the commune's is used; null if no centre is known. Rounded to five decimals, about a metre.
  */
 export function scatterPoint(
   { city, population }: SamplePlace,
@@ -83,8 +83,8 @@ export interface SamplePointsOptions {
 }
 
 /**
- * Points of interest of all five facilities, with more in larger communes. The same seed gives the same points. For the
- * demo and the benchmarks, if no OpenStreetMap extract is available.
+ * Points of interest of all five facilities, with more in larger communes, for tests and benchmarks. The same seed
+ * gives the same points.
  */
 export function* samplePointsOfInterest(options: SamplePointsOptions): Generator<PointOfInterest, void> {
   const { reference, count } = options;

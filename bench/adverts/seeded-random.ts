@@ -36,7 +36,7 @@ export function createRandom(seed: number): Random {
     normal: () => (uniform() + uniform() + uniform() + uniform() - 2) * Math.sqrt(3),
     chance: (probability) => uniform() < probability,
     pick(list) {
-      if (list.length === 0) throw new Error('nothing to pick from');
+      if (list.length === 0) throw new Error('cannot pick from an empty list');
       return list[Math.floor(uniform() * list.length)] as (typeof list)[number];
     },
     weighted: (choices) => pickWeighted(choices, uniform()),
@@ -52,7 +52,7 @@ function pickWeighted<T>(choices: readonly (readonly [T, number])[], uniform: nu
     rest -= weight;
     if (rest < 0) return choice;
   }
-  throw new Error('no choice has a weight');
+  throw new Error('no choice has a positive weight');
 }
 
 function uuidOf(next: () => number): Uuid {

@@ -15,12 +15,12 @@ export interface ChaosCrawler {
    */
   readonly messages: readonly IntakeMessageJson[];
   /**
-   * True if the stream has assigned a sequence twice: servers that lost their majority forgot acknowledged messages.
+   * True if the stream has assigned a sequence to two messages, which means that it forgot the acknowledged first one.
    */
   readonly hasStreamForgotten: boolean;
   /**
-   * Acknowledged messages that the stream's leader lacks. An instance may have recorded them before their loss. The
-   * server that is read may lack others, which the leader has.
+   * Ids of acknowledged messages that the stream's leader lacks. An instance may have recorded them before their loss.
+   * The leader is asked for each message that another server lacks.
    */
   findLost(): Promise<readonly string[]>;
   /** Number of publishes that were repeated. */
@@ -31,7 +31,7 @@ export interface ChaosCrawler {
   publishKept(message: IntakeMessageJson): void;
   /** Publishes a message that the service must refuse; it is not added to `messages`. */
   publish(message: IntakeMessageJson): void;
-  /** Stops publishing until `resume`; resolves when the stream has acknowledged everything. */
+  /** Creates no messages until `resume`; resolves when the stream has acknowledged everything. */
   pause(): Promise<void>;
   resume(): void;
   /** Creates no further messages; resolves when the stream has acknowledged everything. */
@@ -45,7 +45,7 @@ export interface ChaosCrawlerOptions {
 }
 
 const TICK_MS = 100;
-/** Most messages that may wait for the stream's acknowledgement; bursts may exceed it. */
+/** Maximum number of messages that wait for the stream's acknowledgement; bursts may exceed it. */
 const WAITING_MAX = 2_000;
 const AGAIN_MS = 250;
 const PAGE = 1_000;

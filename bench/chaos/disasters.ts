@@ -1,6 +1,6 @@
 /**
- * Disasters: PostgreSQL or a single NATS server returns with an earlier copy of its data, or empty, as described in
- * config/docs/backup-and-restore.md. During a disaster every daemon is down, and no other fault is active.
+ * Disasters: PostgreSQL returns with an earlier copy of its data, or a single NATS server with an earlier copy or none
+ * (config/docs/backup-and-restore.md). During a disaster every daemon is down, and no other fault is active.
  */
 
 import { execFile } from 'node:child_process';
@@ -90,9 +90,9 @@ export async function createDisasters(scene: Scene, crawler: ChaosCrawler, rando
   }
 
   const isEmpty = random.chance(0.5);
-  const database = { name: 'PostgreSQL comes back older', strike: restoreOlderDatabase };
+  const database = { name: 'PostgreSQL returns with older data', strike: restoreOlderDatabase };
   const streams = (single: SingleNats): Disaster => ({
-    name: `NATS comes back ${isEmpty ? 'empty' : 'older'}`,
+    name: `NATS returns ${isEmpty ? 'without data' : 'with older data'}`,
     strike: () => loseStreams(single, isEmpty),
   });
   const all = nats.type === 'single' ? [database, streams(nats)] : [database];

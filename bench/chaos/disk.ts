@@ -8,7 +8,7 @@ import { mkdir, rm, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 const FILLER = 'filler';
-/** Bytes of one write. */
+/** Bytes of a write, halved when the disk has no space for it. */
 const FILL_CHUNK_BYTES = 4 * 1024 ** 2;
 
 /** The argument with which the program starts itself again inside the namespace. */
@@ -27,7 +27,7 @@ function unshareArguments(): string[] {
   return [...asUser, '--mount', '--propagation', 'private', '--'];
 }
 
-/** False if the machine does not permit mounting, as in most containers, or without user namespaces. */
+/** False if the machine does not permit mounting, as most containers do not. */
 export function canMount(): boolean {
   const probe = ['sh', '-c', 'mount -t tmpfs -o size=1m vigie /mnt'];
   return spawnSync('unshare', [...unshareArguments(), ...probe], { stdio: 'ignore' }).status === 0;
@@ -53,7 +53,7 @@ export async function mountSmallDisk(
   const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'vigie-chaos', path], {
     encoding: 'utf8',
   });
-  if (mounted.status !== 0) throw new Error(`mount: ${mounted.stderr}`);
+  if (mounted.status !== 0) throw new Error(`cannot mount a small disk on ${path}: ${mounted.stderr}`);
   cleanup.after(async () => {
     spawnSync('umount', [path]);
     await rm(path, { recursive: true, force: true });

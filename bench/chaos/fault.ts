@@ -6,14 +6,14 @@ import { familyOf } from '../pipeline/processes.ts';
 export interface Fault {
   readonly name: string;
   readonly weight: number;
-  /** The parts that it breaks. A part has one fault at a time. */
+  /** The parts that the fault breaks. A part has one fault at a time. */
   readonly victims: readonly string[];
   readonly strike: () => Promise<void>;
 }
 
 /** How long faults last; none lasts longer than a part of the run. */
 export interface Durations {
-  /** A random time of at most so many seconds. */
+  /** Waits for a random time of at most this many seconds. */
   readonly lasting: Lasting;
   readonly exactly: Lasting;
 }

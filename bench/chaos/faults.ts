@@ -72,7 +72,7 @@ export function faultsOf(
     overloadFault(postgres, lasting),
     scene.hiccups.faultOf(lasting),
     {
-      name: 'a burst of 500 messages of one moment',
+      name: 'a burst of 500 messages with one crawledAt',
       weight: 4,
       victims: ['crawler'],
       strike: async () => crawler.burst(500),
@@ -82,10 +82,10 @@ export function faultsOf(
   ];
 }
 
-/** After the crash the next leaders read recorded messages again whose `crawledAt` does not give their order. */
+/** After the crash the next leader reads recorded messages again, whose equal `crawledAt` does not give their order. */
 function minuteFault(instances: readonly Instance[], mischief: Mischief, random: Random): Fault {
   return {
-    name: 'prices of one minute, and kill -9 of all',
+    name: 'price changes with one crawledAt, then kill -9 of all daemons',
     weight: 3,
     victims: ['a property', ...instances.map(({ name }) => name)],
     async strike() {
@@ -220,7 +220,7 @@ function linkFaults(name: string, link: Link, lasting: Lasting): Fault[] {
   return [
     { name: `${name} is cut`, weight: 2, victims: [name], strike: async () => link.cut() },
     {
-      name: `${name} passes nothing`,
+      name: `${name} stalls`,
       weight: 2,
       victims: [name],
       strike: () => {
@@ -229,7 +229,7 @@ function linkFaults(name: string, link: Link, lasting: Lasting): Fault[] {
       },
     },
     {
-      name: `${name} refuses`,
+      name: `${name} refuses connections`,
       weight: 1,
       victims: [name],
       strike: () => {
@@ -238,7 +238,7 @@ function linkFaults(name: string, link: Link, lasting: Lasting): Fault[] {
       },
     },
     ...(['up', 'down'] as const).map((direction) => ({
-      name: `${name} falls silent, ${direction}`,
+      name: `${name} loses all bytes, ${direction}`,
       weight: 1,
       victims: [name],
       strike: () => {

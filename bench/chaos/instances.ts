@@ -11,7 +11,7 @@ export interface Instance {
   readonly daemon: Daemon | null;
   /** True if it leads intake, according to its log. */
   readonly leads: boolean;
-  /** Resolves when it has ended, or at once if it is down. A non-zero exit code after SIGTERM counts as a crash. */
+  /** Ends the daemon; resolves at once if it is down. A non-zero exit code after SIGTERM counts as a crash. */
   end(signal: NodeJS.Signals): Promise<void>;
   /** Kills it; it stays down until `resume`. Call it only while the daemon is up. */
   halt(): Promise<void>;
@@ -20,7 +20,7 @@ export interface Instance {
   thaw(): void;
   /** Resolves with a daemon that is ready; rejects if none is ready after `RECOVERY_MAX_MS`. */
   untilUp(): Promise<Daemon>;
-  /** Ends it for good with SIGTERM; resolves with the exit code. */
+  /** Ends it for good with SIGTERM; resolves with the exit code, or with null after ten minutes. */
   retire(): Promise<number | null>;
 }
 
@@ -29,8 +29,8 @@ export interface InstanceOptions {
   readonly servers: ServerUrls;
   readonly settings: Settings;
   /**
-   * Called with the reason of a failed start, expected while its servers are unavailable, or of a jump of sequence
-   * numbers.
+   * Called with the reason of a failed start, which is expected while a server is unavailable, and with log lines about
+   * raised sequence numbers.
    */
   readonly onTransientError: (what: string) => void;
   /** Called with the reason when the daemon ends unrequested, or not as requested. */
@@ -98,7 +98,7 @@ export function keepInstance(cleanup: Cleanup, options: InstanceOptions): Instan
       wasEnded = true;
       const code = await daemon?.end(signal);
       if (signal === 'SIGTERM' && typeof code === 'number' && code !== 0) {
-        onCrash(`${name} ended with ${code} when it was asked to`);
+        onCrash(`${name} ended with exit code ${code} after SIGTERM`);
       }
     },
     async halt() {

@@ -1,7 +1,6 @@
 /**
- * Harmful input during a chaos run, which must not affect anything else: adverts that PostgreSQL refuses to store, a
- * crawler that publishes all its adverts under one property, and a client with a valid key that sends the most
- * expensive requests.
+ * Harmful input during a chaos run, which must not affect anything else. PostgreSQL refuses to store some adverts. A
+ * crawler publishes many adverts under one property. A client with a valid key sends the most expensive requests.
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
@@ -11,11 +10,11 @@ import type { Random } from '../adverts/seeded-random.ts';
 import type { ChaosCrawler } from './crawler.ts';
 import type { Instance } from './instances.ts';
 
-/** The limit of the daemons in a chaos run, which is low so that `publishCrowd` soon exceeds it. */
+/** Maximum adverts of a property for the daemons of a chaos run, low enough for `publishCrowd` to exceed it. */
 export const PROPERTY_ADVERTS_MAX = 40;
 /** Adverts of a crowded property beyond the limit; each is refused. */
 const CROWD_BEYOND = 10;
-/** No property of the sample crawler has a UUID that begins like this. */
+/** The first digits of the UUIDs of these properties. The sample crawler's properties have other UUIDs. */
 const UNSTORABLE = '00bad000';
 const CROWDED = '00c2a0d0';
 const OF_ONE_MINUTE = '00e9a1c0';
@@ -122,7 +121,7 @@ export function createMischief({ crawler, instances, apiKey, random }: MischiefO
   };
 }
 
-/** Adds a rule to the database that no sender can know: to the recorder its failure looks like a bug of Vigie. */
+/** Adds a trigger that Vigie does not know: to the recorder, its exception looks like a bug of Vigie. */
 export async function refuseUnstorable(database: Pick<pg.Pool, 'query'>): Promise<void> {
   await database.query(`
     create function refuse_unstorable() returns trigger language plpgsql as $$

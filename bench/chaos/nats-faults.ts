@@ -11,7 +11,7 @@ import { storeFault } from './nats-store.ts';
 
 const CUT_OFF = 'the NATS server of the leader is cut off from its peers';
 export const LONG_CUT_OFF = `${CUT_OFF} for 75 s`;
-/** Only one of the three servers at a time, because nothing is stored without a majority. */
+/** Only one of the three servers fails at a time, because NATS stores nothing without a majority. */
 const ONE_OF_CLUSTER = ['a NATS server'];
 
 export function singleNatsFaults({ server, disk, clock }: SingleNats, durations: Durations): readonly Fault[] {

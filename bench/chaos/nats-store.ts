@@ -5,11 +5,11 @@ import { type Broker, connectBroker } from '../../src/engine/broker/connection.t
 import type { TestServer } from '../../test/support/servers.ts';
 import type { Fault, Lasting } from './fault.ts';
 
-/** `ADVERTS` reserves half or three quarters of it, depending on the server. It fits on the small disk (disk.ts). */
+/** The store fits on the small disk (nats.ts). `ADVERTS` reserves half or three quarters of it, by server version. */
 export const STORE_BYTES = 96 * 1024 ** 2;
 const STREAM = 'SOMEBODY';
 const SUBJECT = 'somebody';
-/** Ever smaller messages, until not even a retry fits. */
+/** Bytes of the messages: ever smaller, until not even a retry fits. */
 const CHUNKS = [900_000, 30_000, 500];
 
 export function storeFault(nats: TestServer, lasting: Lasting): Fault {

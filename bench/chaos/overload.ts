@@ -1,4 +1,4 @@
-/** A running PostgreSQL under stress: it has far more work than it can do, and refuses each statement once. */
+/** Faults of a running PostgreSQL: it has far more work than it can do, or it refuses statements. */
 
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -58,8 +58,8 @@ export interface OverloadedScene {
 }
 
 /**
- * Nothing else is wrong, so no instance has a reason to take the lead. Resolves with a sentence about changes of
- * leader.
+ * Overloads PostgreSQL while nothing else is wrong, so that no instance has a reason to take the lead. Resolves with a
+ * sentence if the leader changed.
  */
 export async function overloadAlone(
   { servers, database, instances }: OverloadedScene,
@@ -81,11 +81,11 @@ export interface Hiccups {
   /** For every daemon of the run. */
   readonly settings: Settings;
   readonly faultOf: (lasting: Lasting) => Fault;
-  /** The number of errors that the daemons have received. */
+  /** States how many different errors the daemons have received, at how many statements. */
   readonly summary: string;
 }
 
-/** Each process gets each error once for each statement (test/support/failing-statements.ts). */
+/** Each process gets each SQLSTATE at most once for each statement (test/support/failing-statements.ts). */
 export async function prepareHiccups(): Promise<Hiccups> {
   const file = join(await temporaryDirectory('hiccups'), 'faults');
   const met = new Set<string>();

@@ -1,4 +1,4 @@
-/** PostgreSQL refuses work: its disk is full, it accepts no login, or its clock is wrong. Operators repair it. */
+/** Faults of PostgreSQL that operators repair: its disk is full, it refuses logins, or its clock is wrong. */
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { POSTGRES_ROLE } from '../../src/local/postgres-cluster.ts';

@@ -1,6 +1,6 @@
 /**
- * The scene of a chaos run: PostgreSQL with a standby, NATS, complete daemons, a crawler and a receiver, and in each
- * connection a proxy that can break it. A watcher records when each delivery could first be read as delivered.
+ * The scene of a chaos run: PostgreSQL with a standby, NATS, complete daemons, a crawler and a receiver, and proxies
+ * that can break their connections. A watcher records when each delivery could first be read as delivered.
  */
 
 import { join } from 'node:path';
@@ -96,7 +96,7 @@ export interface SceneOptions {
   readonly onCrash: (what: string) => void;
 }
 
-/** Resolves when all daemons know every search. */
+/** Resolves when all daemons know the `searches`. */
 export async function openScene(cleanup: Cleanup, options: SceneOptions): Promise<Scene> {
   const { isCluster, withDisk } = options;
   const postgresDisks = withDisk ? await mountDisks(cleanup, options.waitingCount) : [];

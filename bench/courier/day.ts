@@ -29,9 +29,9 @@ const MOST = 0.8;
 
 export interface Hour {
   readonly attempts: number;
-  /** Deliveries recorded and attempted per second, until most are. */
+  /** Attempts per second, from the recording of the hour's deliveries until most of them are attempted. */
   readonly perSecond: number;
-  /** CPU per attempt, of recording, claiming, sending and settling, of retries and cancellations, and of vacuum. */
+  /** PostgreSQL's CPU per attempt, with recording, claims, outcomes, retries, cancellations, resends and vacuum. */
   readonly postgresCpuMicros: number;
   /** HOT updates in percent of the attempts: only claims are HOT. PostgreSQL counts some of them an hour late. */
   readonly hotShare: number;
@@ -89,7 +89,7 @@ export async function liveDay(scene: Scene, perHour: number, hourMs: number): Pr
 }
 
 /**
- * Announces deliveries when recorded. A twentieth of them belong to a search that is silenced as soon as they are due.
+ * Records and announces `count` deliveries. A twentieth of them belong to a search that is silenced immediately.
  */
 async function record(scene: Scene, count: number, recorded: Map<Uuid, string>): Promise<void> {
   const { database, receiverUrl } = scene;

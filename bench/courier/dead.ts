@@ -1,7 +1,7 @@
 /**
- * Dead endpoints. In a day of two couriers a tenth of the endpoints fail, half of them without an answer. The rule
- * pauses them at noon, and they resume in the evening. The reference is the same day with all endpoints healthy. A
- * second benchmark resumes an endpoint with many waiting deliveries.
+ * Dead endpoints. In a day of two couriers a tenth of the endpoints fail, half of them without an answer. Couriers
+ * pause them at noon (decisions, section 6), and the client resumes them in the evening. The reference is the same day
+ * with all endpoints healthy. A second benchmark resumes an endpoint with many waiting deliveries.
  */
 
 import type { ChildProcess } from 'node:child_process';
@@ -99,7 +99,7 @@ async function liveDay(scene: Scene, hourMs: number, isDead: boolean) {
   };
 }
 
-/** Moves the start of the endpoints' failures four days back. Resolves with their number when all are paused. */
+/** Extends each series of failures by four days, to at least twenty. Resolves with the number of paused endpoints. */
 async function pauseByRule({ database }: Scene, keys: readonly string[]): Promise<number> {
   const { rows } = await until(
     async () => {
@@ -116,7 +116,7 @@ async function pauseByRule({ database }: Scene, keys: readonly string[]): Promis
   return rows.length;
 }
 
-/** Resumes one endpoint, which again answers immediately. */
+/** Resumes one endpoint, which answers immediately, with `count` waiting deliveries. */
 export async function benchResume(scene: Scene, count: number, seconds: number) {
   if (count === 0) return {};
   const { database, search, successes } = scene;

@@ -32,7 +32,7 @@ export async function freshLatencies(
   const startedAt = performance.now();
   for (let round = 0; !(await isOver(performance.now() - startedAt)); round++) {
     if (performance.now() - startedAt > LOAD_MAX_MS)
-      throw new Error(`not over after ${LOAD_MAX_MS} ms: ${isOver.toString()}`);
+      throw new Error(`the load has not ended after ${LOAD_MAX_MS} ms: ${isOver.toString()}`);
     const urls = healthyUrls(scene, (FRESH_PER_SECOND * FRESH_EVERY_MS) / 1_000).map((url) => `${url}?${round % 16}`);
     const addresses = await seedDeliveries(scene.database, scene.search, urls);
     const now = performance.timeOrigin + performance.now();

@@ -1,7 +1,7 @@
 /**
  * Another job queue in place of the courier. It has one job per delivery, which posts the signed body with undici and
  * writes a row to `attempts`. Arguments: the queue's name, its module, the URL of PostgreSQL, and `work` to process
- * jobs; without `work`, it adds the jobs that it receives.
+ * jobs. Without `work`, this process adds the jobs that its parent sends.
  *
  * Each queue is configured for many jobs as its documentation recommends: it fetches and completes jobs in batches.
  * Attempts are also written in batches, and a job is complete once its attempt is written.

@@ -1,7 +1,7 @@
 /**
- * Compares the courier with other job queues, with the same deliveries, receiver, machine and Node.js (that of the
- * image, which they need), in turns, each on its own PostgreSQL. With a snapshot there is a second measurement, `held`:
- * the snapshot is held for minutes while the same number of deliveries is repeated, and the last round counts.
+ * Compares the courier with other job queues, with the same deliveries, receiver and machine, and the image's Node.js.
+ * They run in turns, each on its own PostgreSQL. With a snapshot there is a second measurement, `held`: the snapshot is
+ * held for minutes while the same number of deliveries is repeated, and the last round counts.
  */
 
 import { type ChildProcess, execFile } from 'node:child_process';
@@ -119,7 +119,7 @@ async function takeRound(scene: Scene, name: string, folder: string, count: numb
   return throughput;
 }
 
-/** Also installs the image's Node.js, because the peers need a later one than the checkout. Runs no install script. */
+/** Also installs the image's Node.js, because the peers need a later version than Vigie. Runs no install script. */
 async function installPeers(): Promise<string> {
   const folder = join(cacheDirectory(), 'bench-peers');
   await mkdir(folder, { recursive: true });

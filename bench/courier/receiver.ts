@@ -1,7 +1,7 @@
 /**
- * The endpoints of the courier bench, in their own process: `/hang/…` never answers, `/down/…` answers 503, `/flaky/…`
- * answers 503 to the first attempt of each delivery, `/dead/silent/…` and `/dead/failing/…` behave like the first two
- * until they are revived, and everything else answers 200.
+ * The endpoints of the courier bench, in their own process. `/hang/…` never answers, and `/down/…` answers 503.
+ * `/flaky/…` answers 503 and 200 in turn to the attempts of a delivery. `/dead/silent/…` is like `/hang/…`, and
+ * `/dead/failing/…` like `/down/…`, until they are revived. All other paths answer 200.
  */
 
 import { createServer } from 'node:http';

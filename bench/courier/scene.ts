@@ -138,7 +138,7 @@ export function startStage(
   return startWorker('stage', args, { flags, ...running });
 }
 
-/** Starts a worker; resolves when it reports that it accepts deliveries. */
+/** Starts a worker; resolves when it reports that it is ready. */
 export async function startWorker(
   name: string,
   args: readonly string[],
@@ -150,7 +150,7 @@ export async function startWorker(
   return worker;
 }
 
-/** Ends the process as SIGTERM ends the daemon. */
+/** Lets the process finish its work and end, as SIGTERM does with a daemon. */
 export async function drain(stage: ChildProcess): Promise<void> {
   stage.send('drain');
   await endOf(stage);

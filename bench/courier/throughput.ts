@@ -13,7 +13,7 @@ export interface Throughput {
   readonly postgresMicros: number;
 }
 
-/** Measures from now until `worker` has recorded `count` attempts. */
+/** Measures from now until `worker` has made `count` attempts since its start. */
 export async function measureThroughput(
   { postgresPid }: Scene,
   worker: ChildProcess,

@@ -1,6 +1,6 @@
 /**
- * Many live properties, with their summaries, whose adverts keep changing. A tenth of them are generated and written as
- * the recorder does; PostgreSQL copies these under other UUIDs.
+ * Many live properties, with their summaries. A tenth of them are generated, and written as the recorder writes them;
+ * PostgreSQL copies these under other UUIDs.
  */
 
 import { applyMessage, type StoredProperty } from '../../src/engine/domain/change.ts';

@@ -1,7 +1,7 @@
 /**
  * Clients' queries over many live properties, while a recorder in the same process records changes at a steady pace, as
- * in a daemon. Measures the time of each kind of query, the longest blocking of the event loop and its own share of
- * that time, and how much a hundred callers slow the recorder down. The recorder alone is also measured, because
+ * in a daemon. Measures the time of each kind of query, and the longest blocking of the event loop and CPU time of its
+ * thread. Also measures how much a hundred callers slow the recorder down. The recorder alone is the reference, because
  * PostgreSQL and this process share cores, which causes a part of the delay.
  */
 
@@ -146,7 +146,7 @@ async function benchCrowd(server: Served, keys: readonly string[], crawler: Samp
         counts.refused += 1;
         await wait(1_000 * Number(answer.headers.get('Retry-After')));
       } else if (answer.ok) counts.answered += 1;
-      else throw new Error(`${answer.status}`);
+      else throw new Error(`POST /searches/preview was answered ${answer.status}`);
     }
   };
   const calling = Promise.all(Array.from({ length: CALLERS }, (_, number) => call(number)));
@@ -245,7 +245,7 @@ async function timed({ server }: Asking, ask: () => Promise<unknown>, rounds = R
 
 interface Standstill {
   readonly standstillMs: number;
-  /** The part of this time in which the thread worked. */
+  /** The longest CPU time of the thread between two samples (server.ts). */
   readonly busyMs: number;
 }
 

@@ -1,5 +1,6 @@
 /**
- * Fills the table of searches by SQL, as in production: a thousand equal clients, and one with a tenth of all searches.
+ * Fills the table of searches by SQL, as it may be in production: a thousand clients with about equal parts, and one
+ * with a tenth of all searches.
  */
 
 import type { Database } from '../../src/engine/store/database.ts';

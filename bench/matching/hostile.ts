@@ -1,6 +1,6 @@
 /**
- * The worst that one client can do within its limits: as many polygon corners, excluded words and phrases as the
- * default configuration allows, in shapes and lists that give an index the least selectivity.
+ * The worst that one client can do within its limits, for example with as many polygon corners and excluded words as
+ * the default configuration allows. The shapes and lists give an index the least selectivity.
  */
 
 import { type Criteria, satisfies } from '../../src/engine/domain/criteria.ts';
@@ -133,7 +133,7 @@ function homely(position: number, orMissing: CriterionSet): Criteria {
   };
 }
 
-/** Different for each search. */
+/** Fifty of `known` names of agencies, chosen by position. */
 function agencies(position: number, known: number): string[] {
   return Array.from({ length: 50 }, (_, i) => `SARL Agence ${(position * 7_919 + i) % known}`);
 }
@@ -209,7 +209,7 @@ function list(position: number, includes: boolean, words: number, strict = false
   }));
 }
 
-/** Phrases that begin with words that occur everywhere. */
+/** Phrases of four words that most texts contain. */
 function phrases(position: number, strict: boolean): Expressions {
   const random = randomOf(position, HOSTILE, 50);
   return Array.from({ length: 50 }, () => [

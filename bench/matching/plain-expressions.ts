@@ -27,7 +27,7 @@ export class CompiledExpressions {
     return id;
   }
 
-  /** Evaluates expressions on one advert; `text` is called with the first one. */
+  /** Returns a function that evaluates expressions by id on the texts of one advert, which `text` returns. */
   reader(text: () => FoldedText): (id: number) => boolean {
     const verdicts = new Map<number, boolean>();
     return (id) => {

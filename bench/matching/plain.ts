@@ -1,8 +1,8 @@
 /**
- * Baseline (b): rbush, used as well as possible. Circles and polygons are grouped into blocks of neighbours, with one
+ * The R-tree: rbush, used as well as possible. Circles and polygons are grouped into blocks of neighbours, with one
  * rbush item per block; cities, departments and zip codes are keys of separate blocks. A block is a section of one
- * array that contains the box and the limits of every row, so that evaluating a candidate reads no object. Each
- * expression is compiled once and evaluated once per advert; texts are folded once, and only if needed.
+ * array with the box and the limits of every row, so that evaluating a candidate reads no object. Each expression is
+ * compiled once and evaluated once per advert; texts are folded once, and only if needed.
  */
 
 import RBush from 'rbush';

@@ -1,9 +1,9 @@
 /**
  * Seeded searches and adverts in the mix of issue 3, drawn by population. The issue leaves some choices open. Here 68 %
- * of the transactions are sales, 30 % rentals, 2 % both. A search by city names one to six neighbouring communes, or in
- * half the cases all of Paris, Lyon or Marseille if it is one of them. Two types are mostly apartment and house. Limits
- * are round numbers near a normally distributed value. A fifth of the words are strict. Nine searches in ten keep
- * `withCoherentPrice`.
+ * of the transactions are sales, 30 % rentals, 2 % both. A search by city names one to six neighbouring communes. In
+ * Paris, Lyon and Marseille, half of these searches name the whole city. Two types are mostly apartment and house.
+ * Limits are round numbers near a log-normally distributed value. A fifth of the words are strict. Nine searches in ten
+ * keep `withCoherentPrice`.
  */
 
 import type { Criteria } from '../../src/engine/domain/criteria.ts';
@@ -160,7 +160,7 @@ function citiesOf(towns: Towns, town: Town, random: Random): string[] {
   return [...codes];
 }
 
-/** A star-shaped ring of 8 to 20 corners, 1 to 15 km from the centre. */
+/** A star-shaped ring of 8 to 20 corners, 0.6 to 15 km from the centre. */
 function polygonRound({ lat, lon }: { lat: number; lon: number }, random: Random): Polygon {
   const corners = random.integer(8, 20);
   const km = 1 + 14 * random.next() ** 2;

@@ -70,9 +70,9 @@ export function printHostile(findings: readonly HostileFinding[]): void {
 }
 
 export function printPoints({ pointCount, buildSeconds, longestHoldMs, findings }: PointsReport): void {
-  const hold = `the event loop was held for ${longestHoldMs.toFixed(1)} ms at most`;
+  const hold = `the event loop was blocked for ${longestHoldMs.toFixed(1)} ms at most`;
   console.log(
-    `\n${pointCount.toLocaleString('en')} points of interest: laid out in ${buildSeconds.toFixed(2)} s, ${hold}`,
+    `\n${pointCount.toLocaleString('en')} points of interest: index built in ${buildSeconds.toFixed(2)} s, ${hold}`,
   );
   console.log(line('µs per query', 'facilities', 'found', 'mean', 'p99', 'geokdbush', 'its p99', 'mismatches'));
   for (const { radiusKm, facilities, found, ours, geokdbush, mismatches } of findings) {

@@ -1,6 +1,6 @@
 /**
- * Baseline (c): tests every search for each advert, but in typed arrays and with cheap, selective columns first. Each
- * distinct expression is evaluated once per advert. Supports the criteria of the benchmark's mix.
+ * The scan: tests every search for each advert, but in typed arrays and with cheap, selective columns first. Each
+ * distinct expression is evaluated once per advert. Supports only the criteria of the first population.
  */
 
 import type { Criteria } from '../../src/engine/domain/criteria.ts';

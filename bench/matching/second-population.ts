@@ -1,8 +1,8 @@
 /**
- * A second population, as different from the first (`population`) as the criteria allow: texts of 1,500 characters with
- * place names of the whole country, up to three adverts per property, a third of the searches with polygons of 5 to 300
- * corners, a third with words, locations drawn by area as well as by population, and the criteria that the first omits:
- * zip codes, excluded communes, site categories, land, furniture, virtual tours.
+ * A second population, as different from the first (`population`) as the criteria allow. Texts of 1,500 characters have
+ * place names of the whole country, and a property has up to three adverts. A third of the searches have polygons of 5
+ * to 300 corners, a third have words. Four towns in ten are drawn with equal probability. Searches also use criteria
+ * that the first population omits: zip codes, excluded communes, site categories, land, furniture, virtual tours.
  */
 
 import { NOWHERE } from '../../src/engine/domain/areas.ts';
@@ -98,7 +98,7 @@ function advertOf(towns: Towns, town: Town, price: number, random: Random): Adve
     ...NOTHING_KNOWN_OF_ADVERT,
     siteCategory: random.chance(0.9) ? random.one(CATEGORIES) : null,
     publisherType: random.pick([0, 1, null], [30, 65, 5]),
-    // Drawn without the generator, so that all other values stay as they were.
+    // Not drawn from the generator, so that the other values do not depend on it.
     publisherName: `Agence ${Math.round(price) % AGENCIES}`,
     price: random.chance(0.9) ? price : null,
     hasVirtualTour: random.chance(0.2),
@@ -106,7 +106,7 @@ function advertOf(towns: Towns, town: Town, price: number, random: Random): Adve
   };
 }
 
-/** Sentences with names and figures between them, some three hundred words. */
+/** A title, and 1,500 characters of sentences with names and figures between them. */
 function longText(towns: Towns, town: Town, random: Random): string[] {
   const [title, first] = describe(random) as [string, string];
   let text = first;
@@ -160,7 +160,7 @@ function areasOf(towns: Towns, town: Town, random: Random): Criteria['areas'] {
 const zipcodesOf = ({ zipcodes }: Town): readonly string[] => zipcodes;
 const inseeOf = ({ insee }: Town): string => insee;
 
-/** A coastline of 5 to 300 corners, 0.5 to 40 km from its centre; one in ten has a hole. */
+/** A polygon of 5 to 300 corners with a radius of at most 0.5 to 40 km; one in ten has a hole. */
 function polygonRound({ lat, lon }: { lat: number; lon: number }, random: Random): Polygon {
   const corners = Math.round(5 * Math.exp(random.next() ** 2 * 4.1));
   const km = 0.5 * Math.exp(random.next() * 4.4);

@@ -73,7 +73,7 @@ export async function loadTowns(seed: number): Promise<Towns> {
   return { all: towns, draw: drawer(towns), ...neighbourFinder(towns), named: (code) => byCode.get(code) };
 }
 
-/** A location at a normally distributed distance of about `km`. */
+/** A random location; its distances to the north and east are normally distributed with deviation `km`. */
 export function scatter(
   { lat, lon }: { lat: number; lon: number },
   km: number,

@@ -38,7 +38,7 @@ export interface DaemonOptions {
   readonly roles?: string;
   /** Folder for its CPU profile. */
   readonly profile?: string | undefined;
-  /** Called with every log line between start and readiness. */
+  /** Called with every log line except `starting` and `ready`. */
   readonly onLine: (line: string) => void;
 }
 
@@ -77,7 +77,7 @@ export async function startDaemon(options: DaemonOptions, name = 'daemon'): Prom
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const operationsUrl = await new Promise<string>((resolve, reject) => {
-    child.once('exit', (code) => reject(new Error(`the daemon ended with ${code}`)));
+    child.once('exit', (code) => reject(new Error(`the daemon ended with exit code ${code} before it was ready`)));
     createInterface({ input: child.stdout }).on('line', (line) => {
       const entry = JSON.parse(line) as { message: string; operations: string };
       if (entry.message === 'ready') resolve(entry.operations);

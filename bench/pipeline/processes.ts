@@ -1,4 +1,4 @@
-/** Resources of the daemon, PostgreSQL and nats-server: CPU seconds and resident memory, from /proc (proc(5)). */
+/** Resources of a process and its descendants: CPU seconds and resident memory, from /proc (proc(5)). */
 
 import { readdirSync, readFileSync } from 'node:fs';
 

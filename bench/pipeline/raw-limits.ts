@@ -1,6 +1,6 @@
 /**
  * The limits of each part alone, in the same run: PostgreSQL inserts the rows that the pipeline wrote, JetStream stores
- * the messages, and a bare HTTP client posts the bodies.
+ * messages of the crawler, and a bare HTTP client posts a body.
  */
 
 import { request } from 'undici';
@@ -26,8 +26,8 @@ const POSTS = 2_000;
 const POSTS_IN_FLIGHT = 64;
 
 /**
- * Changes per second if the rows of `changes` changes are only inserted into copies of the tables with the same indexes
- * and storage parameters, with the rows of `batch` changes in each transaction. Reading the rows is not counted.
+ * Changes per second if the rows of `changes` changes are only inserted, with those of `batch` changes in each
+ * transaction, into copies of the tables with their indexes and storage parameters. Reading the rows is not counted.
  */
 export async function bulkInsertRate(database: Database, changes: number, batch: number): Promise<number> {
   for (const table of TABLES) {

@@ -58,7 +58,7 @@ export async function insertSavedSearches(database: Database, options: SavedSear
   await database.query('analyze searches');
 }
 
-/** Inserts searches of one client without criteria and notifications. Each matches every advert. */
+/** Inserts searches of one client without criteria and notifications. Each matches all adverts with coherent prices. */
 export async function insertSilentSearches(database: Database, count: number): Promise<void> {
   const { id } = await createClient(database, { name: 'silent' });
   await database.query(

@@ -12,7 +12,7 @@ export async function startCounting(superuserUrl: string): Promise<void> {
   await database.end();
 }
 
-/** The statements that took most of the time since the extension was created, one line each. */
+/** The twenty statements that took the most time since the extension was created, one line each. */
 export async function costliestStatements(database: Database): Promise<readonly string[]> {
   const { rows } = await database.query<{ calls: string; ms: number; max: number; rows: string; query: string }>(`
     select calls, total_exec_time as ms, max_exec_time as max, rows, regexp_replace(query, '\\s+', ' ', 'g') as query

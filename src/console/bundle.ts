@@ -18,7 +18,7 @@ export function consoleBundle(): Promise<ConsoleBundle> {
   return new URL(import.meta.url).pathname.endsWith('.ts') ? bundleSources() : readBuilt();
 }
 
-/** The only import of esbuild, which installed packages do not have. */
+/** Imports esbuild only here, because an installed package does not have it. */
 export async function bundleSources(): Promise<ConsoleBundle> {
   const { build, stop } = await import('esbuild');
   const page = (name: string): string => fileURLToPath(new URL(`page/${name}`, import.meta.url));

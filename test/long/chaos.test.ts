@@ -12,7 +12,7 @@ import { LOADER, moduleUrl } from '../support/checkout.ts';
 const CHAOS = fileURLToPath(moduleUrl('bench/chaos'));
 const SECONDS = '15';
 /** Leaves out restores, which take too long here and have their own tests (test/long/restore.test.ts). */
-const FAULTS = '^(?!.* comes back )';
+const FAULTS = '^(?!.* returns with)';
 
 // Concurrently, because most of the time is spent waiting for JetStream to redeliver lost messages.
 describe('servers, daemons and connections fail at random, and the auditor finds nothing', {

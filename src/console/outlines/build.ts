@@ -2,7 +2,7 @@
  * Creates the base map's outlines from GeoJSON files of the departments (`code`). Lines that two departments share are
  * written once, corners are rounded to a hundred metres, and islets too small to see are left out. Adds the
  * neighbouring countries, and France from the same source to close the gap along their borders (Natural Earth, public
- * domain). Outlines that this source lacks are drawn by hand. Arguments: the files of metropolitan and overseas France
+ * domain). Outlines drawn by hand replace some of this source. Arguments: the files of metropolitan and overseas France
  * (IGN Admin Express via france-geojson, Licence Ouverte). The result is written next to this file.
  */
 
@@ -12,11 +12,11 @@ import { feature } from 'topojson-client';
 import { topology } from 'topojson-server';
 import type { GeometryCollection, Topology } from 'topojson-specification';
 
-/** Over the whole extent, including overseas departments, so a step is about a hundred metres. */
+/** Steps over the whole extent, including overseas departments. A step is about a hundred metres. */
 const STEPS = 100_000;
 /** Square degrees: a tenth of a square kilometre. */
 const AREA_MIN = 1e-5;
-/** Square degrees: ten square kilometres, the size at which Monaco is drawn. */
+/** Square degrees: about ten square kilometres. */
 const NEIGHBOUR_AREA_MIN = 1e-3;
 
 type Ring = GeoJSON.Position[];
@@ -66,7 +66,7 @@ function clipped(ring: Ring, [west, south, east, north]: Window): Ring {
   return corners.length < 3 ? [] : [...corners, corners[0] as GeoJSON.Position];
 }
 
-/** Degrees: corners further from France are coarse. */
+/** Degrees: corners that are further than this from the other side of a border of France are coarse. */
 const NEAR = 0.25;
 /** Coarse corners are rounded to half a kilometre, because no search area is drawn abroad. */
 const PER_DEGREE = 200;

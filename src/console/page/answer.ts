@@ -1,4 +1,4 @@
-/** A request of a component: loading, answered or refused. The last answer stays while the request is repeated. */
+/** A request of a component: loading, answered or failed. The last answer stays while the request is repeated. */
 
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { useModel } from './model-context.ts';
@@ -15,8 +15,8 @@ export interface Requested<Value> {
 }
 
 /**
- * Sends the request at the first rendering, when one of `about` changes, and when the service is available again.
- * Outdated answers are dropped. When one of `renewals` changes, the request is repeated after the pending one.
+ * Sends the request at the first rendering, when one of `about` changes, and when a service that was unreachable is
+ * available again. Drops outdated answers. When one of `renewals` changes, repeats the request after the pending one.
  */
 export function useAnswer<Value>(
   ask: (signal: AbortSignal) => Promise<Value>,

@@ -1,6 +1,6 @@
 /**
- * The page of a signed-in client: the header with the list of views, the open view, and the map next to it. Like a
- * browser, it shows a new view from its top, restores the scroll position on the way back, and moves the focus.
+ * The page of a signed-in client: the header with the list of views, the open view, and the map next to it. A view that
+ * opens again keeps its scroll position. If the followed link has disappeared, the focus moves to the view.
  */
 
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
@@ -121,7 +121,7 @@ function sharedMapAttacher(set: (sharedMap: SharedMap | null) => void) {
   };
 }
 
-/** The fragment names the view, so the link moves the focus itself. */
+/** The fragment names the view, so a click on the link moves the focus instead. */
 function focusView(event: Event): void {
   event.preventDefault();
   document.querySelector<HTMLElement>('#view')?.focus();

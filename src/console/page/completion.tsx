@@ -1,7 +1,7 @@
 /**
  * Completes names of places or publishers: a combobox with a list, which also works with the keyboard and screen
- * readers. The previous list stays clickable until the next one arrives. Enter waits for the next list and chooses its
- * first item.
+ * readers. The previous list stays clickable until the next one arrives. Enter chooses the active item; while a list is
+ * awaited, Enter chooses the first item of that list.
  */
 
 import { useEffect, useId, useState } from 'preact/hooks';

@@ -1,4 +1,4 @@
-/** Controls of forms, with their labels: text, a choice, chips, a check box, a button that removes an entry. */
+/** Controls of forms, with labels: text, a choice, chips, a check box, a search field, a button to remove an entry. */
 
 import type { ComponentChildren } from 'preact';
 import { Field, type FieldProps } from './elements.tsx';

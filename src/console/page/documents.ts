@@ -1,4 +1,4 @@
-/** Types of the answers that the page reads: those of `/openapi.json`, with details that it does not specify. */
+/** Types of the answers that the page reads: those of `/openapi.json`, and details that it does not specify. */
 
 import type {
   AdEventDocument,

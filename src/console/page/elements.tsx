@@ -1,5 +1,5 @@
 /**
- * Parts that all views share: a field with its violation, notices, a confirmation before irreversible actions.
+ * Parts that several views share, such as a field with its violation, a notice, or a button that asks for confirmation.
  */
 
 import type { ComponentChildren, JSX, RefObject } from 'preact';
@@ -9,7 +9,7 @@ import { useWords } from './words/language.ts';
 export interface FieldProps {
   readonly label: string;
   readonly hint?: string | undefined;
-  /** The violation of the service. */
+  /** The violation that the service has reported. */
   readonly violation?: string | undefined;
   readonly children: (ids: {
     readonly id: string;
@@ -53,12 +53,12 @@ export function Violation({ id, text }: { readonly id?: string; readonly text: s
 
 export interface FoldProps {
   readonly title: string;
-  /** True if a field in it is set or has a violation. The part then opens; later only the reader opens or closes it. */
+  /** True if a field in it is set or has a violation. The part opens when this becomes true. */
   readonly isNeeded: boolean;
   readonly children: ComponentChildren;
 }
 
-/** An optional part of a form, closed at first. */
+/** An optional part of a form, closed at first unless it is needed. */
 export function Fold({ title, isNeeded, children }: FoldProps) {
   const fold = useRef<HTMLDetailsElement>(null);
   useEffect(() => {
@@ -166,7 +166,7 @@ interface CopyButtonProps {
   readonly beside: RefObject<HTMLElement | null>;
 }
 
-/** Copies `text`. If the browser forbids that, as it does without TLS, it selects the text in `beside`. */
+/** Copies `text`. If the browser forbids that, as it does without TLS, a click selects the content of `beside`. */
 export function CopyButton({ label, text, beside }: CopyButtonProps) {
   const words = useWords();
   const [done, setDone] = useState<{ readonly text: string; readonly said: 'copied' | 'selected' } | null>(null);

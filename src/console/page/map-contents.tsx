@@ -1,4 +1,4 @@
-/** Updates the searches, matches and new properties on the map. Renders nothing itself. */
+/** Updates the search areas and properties on the map. Renders a button that shows all, and a notice about streets. */
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { SearchDocument } from './documents.ts';
@@ -20,7 +20,7 @@ const NO_DOTS: readonly Dot[] = [];
 const REACH_PIXELS = 9;
 /** Maximum searches whose areas are shown together. */
 const AREAS_MAX = 12;
-/** Maximum titles that are listed for one point. */
+/** Maximum matches that are listed for one point. */
 const NEAR_MAX = 50;
 
 export function MapContents() {
@@ -117,7 +117,7 @@ interface Listed {
   readonly chosen: string | null;
 }
 
-/** Moves the map to the listed properties while they are read, unless the reader moves it. */
+/** Moves the map to the listed properties when some are read, and again when all are, unless the reader moved it. */
 function useGoingThere(sharedMap: SharedMap, { boxes, isReading, chosen }: Listed): void {
   const state = useRef<'nowhere' | 'near' | 'there'>('nowhere');
   useEffect(() => {
@@ -137,7 +137,7 @@ function useGoingThere(sharedMap: SharedMap, { boxes, isReading, chosen }: Liste
   }, [boxes, isReading]);
 }
 
-/** A click opens the match at that point; the panel lists several. */
+/** A click opens the property at that point. If there are several, the panel lists them. */
 function usePicking(sharedMap: SharedMap, shown: readonly Pin[] | null): void {
   useEffect(() => {
     if (shown === null) return;

@@ -1,6 +1,6 @@
 /**
  * The page's copy of the service's state: the client's searches, their matches, the results of the chosen search, and
- * the latest notifications. Polls of the feed keep it current until the client signs out.
+ * the latest notifications. Until the client signs out, polls of the feed add new matches.
  */
 
 import type {
@@ -99,7 +99,7 @@ export function openModel(rest: Rest) {
   };
 }
 
-/** Marks the matches of the search as seen, and returns it. */
+/** Marks the matches of the search as seen, and returns the search. */
 async function visited(rest: Rest, search: string, signal: AbortSignal): Promise<SearchDocument> {
   await rest.ask('PUT', `${search}/seen`, { signal });
   return rest.read<SearchDocument>(search, {}, signal);
@@ -139,7 +139,7 @@ function searchChanges(searches: Observable<SearchTable>, dropMatches: (search: 
   };
 }
 
-/** True if the page has read all searches and does not know this one. If it cannot read all, most are unknown. */
+/** True if the page has read all searches, and does not know this one. */
 function isStrange(search: string, { byIri, list, total }: SearchTable): boolean {
   return list.length === total && !byIri.has(search);
 }
@@ -189,7 +189,7 @@ async function readIfThere(rest: Rest, iri: string, signal: AbortSignal): Promis
   }
 }
 
-/** Newest first, page by page, until `isEnough` or there are no more. */
+/** Reads matches, newest first, page by page, until `isEnough`, there are no more, or `PINS_MAX` are read. */
 async function readPages(
   rest: Rest,
   after: number | null,

@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 
 const SECOND_MS = 1_000;
 
-/** Milliseconds of the epoch; renders the component again every `everyMs`. */
+/** Milliseconds since the epoch; renders the component again every `everyMs`. */
 export function useNow(everyMs = SECOND_MS): number {
   const [nowMs, setNowMs] = useState(() => Date.now());
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** A value whose changes render components again. All state outside components is stored in such values. */
+/** A value whose changes render components again. Components share their state through such values. */
 
 import { useEffect, useState } from 'preact/hooks';
 

@@ -19,7 +19,7 @@ const SHOWN = [
 ];
 
 export interface Pin extends Pick<PropertyDocument, (typeof SHOWN)[number]> {
-  /** The id of the match, or of the property if nothing was notified. */
+  /** The IRI of the match, or of the property if nothing was notified. */
   readonly match: string;
   readonly search: string;
   readonly property: string;
@@ -81,7 +81,7 @@ export function createPinTable() {
   };
 }
 
-/** The address that opens the panel of a pin. */
+/** The id with which the map view opens the panel of a pin. */
 export function panelIdOf({ match }: Pick<Pin, 'match'>): string {
   return match.startsWith('/matches/') ? idOf(match) : match;
 }
@@ -130,7 +130,7 @@ const DENIAL = new RegExp(
     '|^0+(?![\\d.,])|(?:^|[ :=(])(?:non?|false|aucune?|none|0+(?: ?m[2²])?)\\)?$',
 );
 
-/** The parts of an item that state what a home has; empty if a part is only "non". */
+/** The parts of an item that state what a home has; empty if a denial is a single word, such as "non". */
 function presentParts(item: string): readonly string[] {
   const parts = item
     .split(BETWEEN)

@@ -17,7 +17,7 @@ export class Refusal extends Error {
   readonly violations: readonly Violation[];
   /** From `Retry-After`; null without it. */
   readonly retryAfterMs: number | null;
-  /** Where to restart the feed after a 410. */
+  /** The cursor at which to restart the feed after a 410; otherwise null. */
   readonly oldest: string | null;
 
   constructor(status: number, body: Readonly<Record<string, unknown>>, retryAfter: string | null) {
@@ -109,7 +109,7 @@ export function addressOf(path: string, query: Query = {}): string {
   return url.href;
 }
 
-/** Returns the sentences of a refusal. Any other error is a bug of the page, and is logged in the browser's console. */
+/** Returns the sentence about a refusal or an unreachable service. Throws any other error: it is a bug of the page. */
 export function messageOf(error: unknown, words: Pick<Words, 'unreachable'>): string {
   if (error instanceof Refusal) return error.message;
   if (error instanceof Unreachable) return words.unreachable;

@@ -1,4 +1,4 @@
-/** Links of adverts come from crawlers, so only http and https are allowed. */
+/** Crawlers send the links of adverts, so only http and https are allowed. */
 
 /** Null if it is not an http or https address. */
 export function safeLink(text: string | null): string | null {

@@ -1,6 +1,6 @@
 /**
- * The Leaflet map that the map view, the editor and the points of interest share. It has a canvas for the base map and
- * search areas, one for matches, and layers that an open view adds.
+ * The Leaflet map that the map view, the editor and the points of interest share. It has a canvas for the land, one for
+ * search areas and names, one for properties, and layers that an open view adds.
  */
 
 import {
@@ -108,7 +108,7 @@ function loadInto(base: Observable<BaseMap>): void {
   loadBaseMap().then(base.set, () => setTimeout(loadInto, AGAIN_MS, base));
 }
 
-/** Opens the map with the operator's tiles or the outlines' attribution, and panes around the layers of views. */
+/** Opens the map with the operator's tiles or the outlines' attribution, and creates panes for the canvases. */
 function openMap(element: HTMLElement): LeafletMap {
   // Between two zooms, tiles and their names would be stretched.
   const zoomSnap = SETTINGS.tilesUrl === null ? 0.5 : 1;
@@ -142,7 +142,7 @@ function nameButtons(element: HTMLElement, { zoomIn, zoomOut }: Words): void {
   }
 }
 
-/** Shows these bounds; null means the bounds requested while the map was hidden. */
+/** Shows these bounds; null means the bounds that were requested while the map was hidden or zooming. */
 type Fit = (bounds: L.LatLngBounds | null) => void;
 
 const FITTING = { maxZoom: 13, padding: [30, 30] as [number, number] };

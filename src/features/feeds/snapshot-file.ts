@@ -16,6 +16,8 @@ import { SnapshotRefusedError } from './feed-row.ts';
 export const CONTENT_BYTES_MAX = 2 * 1_024 ** 3;
 const ENTRIES_MAX = 100_000;
 const HEAD_BYTES = 4;
+/** The byte order mark in either order. */
+const UTF16_START = /^(?:\xff\xfe|\xfe\xff)/;
 
 /** Does not follow a symbolic link, and does not block on a pipe. */
 const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
@@ -38,6 +40,8 @@ export async function openSnapshot(path: string) {
     bytesRead = 0;
     let contentBytes = 0;
     for await (const chunk of await unpacked(handle, path, (count) => (bytesRead += count))) {
+      if (contentBytes === 0 && UTF16_START.test(chunk.toString('latin1', 0, 2)))
+        throw new SnapshotRefusedError('The file is UTF-16. Export it again as UTF-8.');
       contentBytes += chunk.length;
       if (contentBytes > CONTENT_BYTES_MAX)
         throw new SnapshotRefusedError(`The file contains more than ${CONTENT_BYTES_MAX} bytes. Split it.`);

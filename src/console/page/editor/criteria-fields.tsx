@@ -1,5 +1,5 @@
 /**
- * The fields for criteria of the home, of money and of the advert. Rare ones are folded; their values show as chips.
+ * The fields for criteria of the home, of money and of the advert. Rare ones are in folds; set values appear as chips.
  */
 
 import { type ComponentChildren, Fragment } from 'preact';
@@ -274,7 +274,7 @@ function Range({ name, ...fields }: FieldsProps & { readonly name: RangeCriterio
         {membersOf([name]).map((member, at) => {
           const end = member.endsWith('Min') ? words.min : words.max;
           const label = at === 0 ? `${title}, ${end}` : end;
-          // Numeric keyboards of phones have no minus sign.
+          // The numeric keyboard of a phone may have no minus sign.
           const mayBeNegative = name === 'floor' || name === 'marketDifference';
           const keyboard = mayBeNegative ? {} : ({ inputMode: 'numeric' } as const);
           return <MemberField key={member} {...fields} {...keyboard} member={member} label={label} />;

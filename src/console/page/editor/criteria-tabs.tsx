@@ -25,7 +25,7 @@ interface TabsProps extends FieldsProps {
   readonly isNew: boolean;
   /** 0: the search's own criteria; otherwise the number of the alternative. */
   readonly tab: number;
-  /** The criteria that hold together in the tab. */
+  /** The search's own criteria, with those of the tab's alternative. */
   readonly combined: Draft;
   setTab(tab: number): void;
 }
@@ -101,7 +101,7 @@ function Groups({ isNew, isAlternative, combined, ...fields }: GroupsProps) {
   );
 }
 
-/** `go` moves the focus to the chosen tab, or to the button that adds one if the last alternative was removed. */
+/** `go` moves the focus to the chosen tab, or, if no alternative is left, to the button that adds one. */
 function useFocusedTab(setTab: (tab: number) => void) {
   const section = useRef<HTMLElement>(null);
   const isMoved = useRef(false);

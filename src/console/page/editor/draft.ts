@@ -1,4 +1,4 @@
-/** An edited search: fields as the text of their controls, and the body for the interface. */
+/** An edited search: the values of its fields, and the body for the interface. */
 
 import { cityLabel, type LocationDocument, type Ring, type SearchDocument } from '../documents.ts';
 import {
@@ -131,7 +131,7 @@ const POINTS: Editing<readonly NearbyPoint[]> = {
   read: (answered) => (answered as readonly never[]).map(pointOf),
   write: (points) => (points.length === 0 ? undefined : points.map((point) => pointBody(point, numberOrNull))),
 };
-/** An alternative is edited with the fields of a search. Those without a criterion are not sent. */
+/** An alternative is edited with the fields of a search. An alternative without a criterion is not sent. */
 const ALTERNATIVES: Editing<readonly AlternativeDraft[]> = {
   unset: [],
   read: (answered) =>
@@ -183,7 +183,7 @@ const EDITED = {
   eventEndpoint: TEXT,
   subscribedEvents: asIs<readonly string[]>([]),
   eventThresholds: asIs<SearchDocument['eventThresholds']>(null),
-  /** JSON. */
+  /** The text of the JSON. */
   context: {
     ...TEXT,
     read: (answered: unknown) => (answered === null || answered === undefined ? '' : JSON.stringify(answered)),
@@ -198,7 +198,7 @@ export type Draft = {
 /** An interface, because a type alias would refer to itself: drafts contain alternatives. */
 interface AlternativeDraft extends Draft {}
 
-/** Members of a search that are not edited here; a member that is in neither list does not compile. */
+/** Members of a search that are not edited here. If a member is in neither list, the compiler reports it. */
 type Shown =
   | ('@context' | '@id' | '@type' | 'token' | 'user' | 'createdAt' | 'updatedAt' | 'lastAlertAt')
   | ('emailStatus' | 'emailFrequencyChosen')
@@ -222,7 +222,7 @@ export const NEW_DRAFT = each(MEMBERS, (name) => EDITED[name].unset) as Draft;
 export const NEW_ALTERNATIVE: Draft = { ...NEW_DRAFT, transactionType: '' };
 export const ALTERNATIVES_MAX = 10;
 
-/** Sets the percentage of the price, or removes it if NaN. It is compared with the last notified price. */
+/** Sets the smallest price change in percent, by default since the last notified price. NaN removes it. */
 export function withPricePercent(
   thresholds: SearchDocument['eventThresholds'],
   percent: number,
@@ -304,7 +304,7 @@ function expressionsOf(groups: readonly (readonly Word[])[]) {
     .map((group) => group.map(({ word, includes, strict }) => ({ word, options: { includes, strict } })));
 }
 
-/** Empty fields are null. */
+/** Empty text is sent as null, except for the title. */
 export function bodyOf(draft: Draft): Body {
   const written = MEMBERS.map((name) => {
     const { write } = EDITED[name] as Editing<unknown>;
@@ -330,7 +330,7 @@ export function inseeCodesOf(text: string): readonly string[] {
   return text.split(/[\s,;]+/).filter(Boolean);
 }
 
-/** Converts `250 000 €` and `2,5`, as people in France type numbers. */
+/** Converts `250 000 €` and `2,5`, as people in France type numbers, to `250000` and `2.5`. */
 export function numeral(text: string): string {
   const trimmed = text
     .trim()
@@ -349,7 +349,7 @@ function contextOf(text: string): unknown {
   }
 }
 
-/** The members that differ: changes by others to the remaining members are kept. Null clears a member. */
+/** The members that differ, so that other users' changes to the remaining members are kept. Null clears a member. */
 export function changesOf(before: Body, after: Body): Body {
   const changed = Object.entries(after).filter(([name, value]) => !isSame(value, before[name]));
   return Object.fromEntries(changed.map(([name, value = null]) => [name, value]));

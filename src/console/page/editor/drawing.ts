@@ -1,6 +1,6 @@
 /**
- * Circles and polygons, drawn on the map and moved by their handles. Two clicks draw a circle. A polygon takes a click
- * for each corner, and ends with a click on the first one, Enter or a double click. Escape cancels.
+ * Circles and polygons, drawn on the map and changed by their handles. Two clicks draw a circle. A polygon takes a
+ * click for each corner, and ends with a click on the first one, Enter or a double click. Escape cancels.
  */
 
 import {
@@ -32,7 +32,7 @@ interface Corner {
 /** Decimals of a coordinate: a tenth of a metre. */
 const DECIMALS = 6;
 const METRES = 1_000;
-/** More handles would hide the shape. */
+/** A polygon with more corners has no handles, because they would hide it. */
 const HANDLES_MAX = 120;
 const CLOSING_PIXELS = 12;
 
@@ -49,7 +49,7 @@ function rounded(value: number): number {
   return Number(value.toFixed(DECIMALS));
 }
 
-/** Returns a function that removes it. `onChange` is called when a handle is released. */
+/** Returns a function that removes the circle. `onChange` is called when a handle is released. */
 export function showCircle(map: LeafletMap, drawn: DrawnCircle, onChange: (drawn: DrawnCircle) => void): () => void {
   const center = { lat: drawn.lat, lng: drawn.lon };
   const shape = circle(center, { radius: drawn.radiusKm * METRES, className: 'draft', interactive: false });
@@ -108,7 +108,7 @@ function ringOf(corners: readonly Corner[]): Ring {
   return [...open, open[0] as readonly [number, number]];
 }
 
-/** Returns a function that cancels it. */
+/** Returns a function that ends the drawing. */
 export function drawCircle(map: LeafletMap, onDrawn: (drawn: DrawnCircle) => void): () => void {
   const shape = circle([0, 0], { radius: 0, className: 'draft', interactive: false });
   let center: LatLng | null = null;

@@ -38,7 +38,7 @@ import { violationsOf } from './violations.ts';
 /** The map shows this many of the properties that the preview counts. */
 const PLACES = 2_000;
 
-/** `new`, or the id of a search that is read before it is changed. */
+/** `id`: `new`, or the id of a search that is read before it is changed. */
 export function Editor({ id }: { readonly id: string }) {
   const model = useModel();
   const read = useAnswer(
@@ -225,7 +225,7 @@ function useSaving(props: SaveBarProps) {
   };
 }
 
-/** The names of members that another user has changed. The reader's own changes are applied to the result. */
+/** The names of members that another user has changed. The reader's unsaved changes are not among them. */
 function changedNames(before: StoredSearch, present: StoredSearch, words: Words): string {
   const changed = differingMembers(draftOf(before.search), draftOf(present.search));
   return changed.map((member) => memberName(member, words)).join(', ');

@@ -1,4 +1,4 @@
-/** If a search has more matches a day than a person can read, the preview asks before it is saved. */
+/** The preview warns if a search would have more matches a day than a person can read. */
 
 const FLOOD_PER_DAY = 50;
 

@@ -1,4 +1,4 @@
-/** The median prices of the chosen places and types, as soon as place, transaction and type are chosen. */
+/** The median prices of the first chosen towns or departments, for the chosen transaction and types. */
 
 import { useAnswer } from '../answer.ts';
 import type { MarketDocument } from '../documents.ts';

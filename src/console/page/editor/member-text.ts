@@ -28,7 +28,7 @@ function isRange(member: keyof Draft): member is RangeMember {
   return (RANGE_MEMBERS as readonly string[]).includes(member);
 }
 
-/** The value of a member that is set in a fold. `siteCategories`: their names by IRI. */
+/** The value of a member that is set in a fold. `siteCategories`: the names of site categories by IRI. */
 export function memberText(
   draft: Draft,
   member: keyof Draft,

@@ -30,7 +30,7 @@ export function pointOf({ facility, attributes = {}, within, beyond }: AnsweredP
   return { facility, schoolType, operatorType, limit, km: String(beyond ?? within) };
 }
 
-/** Only these facilities have a type and an operator. */
+/** Only for schools and kindergartens can a search name a type and an operator. */
 export function hasAttributes({ facility }: NearbyPoint): boolean {
   return facility === 'school' || facility === 'kindergarten';
 }

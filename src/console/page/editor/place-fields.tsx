@@ -1,4 +1,4 @@
-/** The fields for places: names, a circle, polygons. All can be drawn on the map or typed. */
+/** The fields for places: names, a circle, polygons. The circle and polygons can be drawn on the map or typed. */
 
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
@@ -159,7 +159,7 @@ function ToolBar({ label, tools, tool, setTool }: ToolBarProps) {
   );
 }
 
-/** The shapes of a member. Only `shapes` come with the circle. */
+/** The polygons of a member; with `shapes` also the circle. */
 function Shapes({ draft, change, violations, member, ...tools }: ToolsProps & { readonly member: PolygonMember }) {
   const words = useWords();
   const sharedMap = useSharedMap();
@@ -187,7 +187,7 @@ function Shapes({ draft, change, violations, member, ...tools }: ToolsProps & { 
           else set(shapes.filter((_, at) => String(at) !== value));
         }}
       />
-      {/* For readers without a mouse, or with known coordinates. */}
+      {/* Readers without a mouse, or with known coordinates, type them. */}
       {isExcluded ? polygons : <Coordinates {...{ draft, change, violations }}>{polygons}</Coordinates>}
       <Violation text={violations.of(isExcluded ? 'excludedGeoShapes' : 'geoShapes')} />
     </>

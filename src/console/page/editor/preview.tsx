@@ -1,4 +1,4 @@
-/** Shows what the edited search would find: how many properties now and per day, and which criterion excludes most. */
+/** Shows what the edited search would find: how many properties now and per day, and which criteria exclude most. */
 
 import type { ComponentChildren, JSX } from 'preact';
 import { useRef } from 'preact/hooks';
@@ -32,7 +32,7 @@ const NOTHING: Previewed = { preview: null, violations: [] };
 
 /**
  * Requests a preview when typing has stopped; violations are shown at their fields. The preview is null before the
- * first answer. `places`: the number of coordinates to request.
+ * first answer and after a failed request. `places`: the number of coordinates to request.
  */
 export function usePreview(criteria: Body | null, places = 0): PreviewState {
   const { rest } = useModel();

@@ -27,7 +27,7 @@ export function saveStored(rest: Rest, stored: StoredSearch, draft: Draft): Prom
   return changeStored(rest, stored, { method: 'PUT', body }, differingMembers);
 }
 
-/** Works even if the search's criteria have changed since it was read. */
+/** Works even if the search has changed since the page read it. */
 export async function switchNotifications(
   rest: Rest,
   iri: string,

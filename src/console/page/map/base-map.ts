@@ -1,7 +1,7 @@
 /**
- * The base map in world coordinates: outlines of the departments (IGN Admin Express, Licence Ouverte), the neighbouring
- * countries (Natural Earth) and the names of the larger communes, from two files of this server. The communes of a
- * department are read when they are shown.
+ * The base map in world coordinates, from two files of this server: outlines of the departments (IGN Admin Express,
+ * Licence Ouverte) and of the neighbouring countries (Natural Earth), and the names of the larger communes. The
+ * communes of a department are read when they are shown.
  */
 
 import { feature, mesh } from 'topojson-client';
@@ -41,7 +41,7 @@ export interface CommuneMap extends Land {
   /** Lines with other countries. */
   readonly borders: readonly Float64Array[];
   readonly places: readonly NamedPlace[];
-  /** Null if it has no outline. */
+  /** Null if the commune has no outline. */
   ringsOf(insee: string): readonly Float64Array[] | null;
 }
 

@@ -1,4 +1,4 @@
-/** Paints the layer under the pins: land, borders, search areas, names. */
+/** Paints the two layers under the pins: land with borders, and search areas with names. */
 
 import { type BaseMap, boxesMeet, type Land } from './base-map.ts';
 import type { Frame } from './canvas-layer.ts';

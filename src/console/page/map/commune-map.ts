@@ -1,5 +1,5 @@
 /**
- * The outlines of the communes of a department (IGN Admin Express, Licence Ouverte). A file of this server has each
+ * The outlines of the communes of a department (IGN Admin Express, Licence Ouverte). The department's file has each
  * line between two communes once. An outline is joined from these lines when it is drawn.
  */
 

@@ -16,8 +16,8 @@ export function kindOf({ isExpired, transactionType }: Omit<Dot, 'x' | 'y'>): Pi
 }
 
 /**
- * `pins`: newest first. The oldest are painted first, so that the newest are on top. If pins nearly cover each other,
- * only the newest is painted. Pins are placed on whole pixels, so that a stamp is copied without resampling.
+ * `pins`: newest first. The oldest are painted first, so that the newest are on top. If pins of a kind nearly cover
+ * each other, only the newest is painted. Pins are placed on whole pixels, so that stamps need no resampling.
  */
 export function paintPins(frame: Frame, pins: readonly Dot[], colours: Colours): void {
   const { context, scale, originX, originY, zoom } = frame;

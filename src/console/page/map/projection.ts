@@ -17,7 +17,7 @@ export function worldY(lat: number): number {
   return 0.5 - Math.log((1 + sine) / (1 - sine)) / (4 * Math.PI);
 }
 
-/** Converts kilometres at this latitude to sides of the square. */
+/** Converts kilometres at this latitude to a length in the square. */
 export function worldLength(km: number, lat: number): number {
   return km / (2 * Math.PI * EARTH_RADIUS_KM * Math.cos((latitudeOf(lat) * Math.PI) / 180));
 }

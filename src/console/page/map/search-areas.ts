@@ -81,7 +81,7 @@ function codesOf(search: SearchDocument, side: 'included' | 'excluded'): PlaceCo
   };
 }
 
-/** Those whose communes are shown, too. */
+/** Also the departments of the communes that are drawn. */
 export function departmentsOf({ departments, insees }: PlaceCodes): readonly string[] {
   return [...departments, ...insees.slice(0, COMMUNES_SHOWN_MAX).map(departmentOf)];
 }

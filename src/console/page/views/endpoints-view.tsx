@@ -54,7 +54,7 @@ function endpointsOf(searches: readonly SearchDocument[]): readonly string[] {
   return [...new Set(named.filter((endpoint) => endpoint !== null))].sort();
 }
 
-/** A webhook that has failed since a moment was created up to this long before it: five retries, an hour apart. */
+/** A series of failures may begin with a webhook created this long before: it has five retries, an hour apart. */
 const CREATED_BEFORE_MS = 6 * 3_600_000;
 
 interface EndpointProps {

@@ -47,7 +47,7 @@ function Overview() {
   );
 }
 
-/** States what to do while the map is empty. */
+/** States what to do while there is no search. */
 function FirstSteps() {
   const words = useWords();
   return (

@@ -29,12 +29,12 @@ import { addresseeOf, DeliveryState } from './delivery-row.tsx';
 import { Marking } from './marking.tsx';
 import { pricesOf } from './price-history.ts';
 
-/** Opens a match by its id, or a property without a match by its IRI. */
 interface Shown {
   readonly match: MatchDocument | null;
   readonly document: PropertyDocument | null;
 }
 
+/** `id`: the id of a match, or the IRI of a property without a match. */
 async function readShown(rest: Rest, id: string, signal: AbortSignal): Promise<Shown> {
   if (id.startsWith('/')) return { match: null, document: await rest.read<PropertyDocument>(id, {}, signal) };
   const match = await rest.read<MatchDocument>(`/matches/${id}`, {}, signal);
@@ -119,7 +119,7 @@ function Property({ match, document }: Shown & { readonly document: PropertyDocu
 
 const FOR_WHOM_MAX = 30;
 
-/** The searches that the property satisfies, and what each was notified of. */
+/** The searches that the property satisfies, and why each was or was not notified. */
 function ForWhom({ document }: { readonly document: PropertyDocument }) {
   const words = useWords();
   const tag = useValue(language);

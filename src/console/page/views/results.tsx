@@ -24,7 +24,7 @@ import { downloadCsv } from './result-csv.ts';
 
 interface Result {
   readonly pin: Pin;
-  /** Titles of the searches by their IRIs. */
+  /** IRIs of the searches that found the property. */
   readonly searches: readonly string[];
 }
 
@@ -32,7 +32,7 @@ interface ResultsProps {
   readonly pins: readonly Pin[];
   titleOf(count: number): string;
   readonly isReading?: boolean;
-  /** The properties of one search, in its order. */
+  /** The properties of one search, in the chosen order. */
   readonly found?: FoundList;
   onClose?(): void;
 }
@@ -94,7 +94,7 @@ function groupedByProperty(pins: readonly Pin[]): readonly Result[] {
   }));
 }
 
-/** Unknown values come last. */
+/** Unknown values are last. */
 function ordered(results: readonly Result[], order: ResultOrder): readonly Result[] {
   if (order === 'newest') return results;
   const sign = order === 'surface' ? -1 : 1;

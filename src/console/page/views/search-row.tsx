@@ -1,4 +1,4 @@
-/** A row for each search of the client: its criteria, its recipients, and a switch for its notifications. */
+/** The row of a search: its main criteria, its recipient, and a switch for its notifications. */
 
 import { useMutation } from '../answer.ts';
 import { Check } from '../controls.tsx';

@@ -93,7 +93,7 @@ export const editorWords = {
       `${includes ? 'contient' : 'ne contient pas'} « ${word} » ${strict ? 'exactement' : 'sous toutes ses formes'}`,
     ),
   wordHits: (count: string) =>
-    both(`Recent adverts with these words: ${count}.`, `Annonces récentes qui conviennent à ces mots : ${count}.`),
+    both(`Properties with such a text: ${count}.`, `Biens dont le texte convient : ${count}.`),
   notifications: 'Notifications',
   forPrograms: both('For your programs', 'Pour vos programmes'),
   outlook: {
@@ -136,8 +136,8 @@ export const editorWords = {
         'Aucun e-mail ne partira : le destinataire s’est désabonné.',
       ),
       'consent-missing': both(
-        'No e-mail will be sent: the recipient’s consent is needed first.',
-        'Aucun e-mail ne partira : il faut d’abord un consentement du destinataire.',
+        'No e-mail will be sent: state the recipient’s consent first.',
+        'Aucun e-mail ne partira : indiquez d’abord le consentement du destinataire.',
       ),
     },
     noMatches: both(
@@ -167,8 +167,8 @@ export const editorWords = {
       `Les destinataires voient que vous, « ${name} », envoyez ces e-mails.`,
     ),
   consentHint: both(
-    'How it was given, for example “form on the website”. It gets the date on which you type it.',
-    'Comment il a été donné, par exemple « formulaire du site ». Il est daté du moment de la saisie.',
+    'State how it was given, for example “form on the website”. Its date is the day on which you type this.',
+    'Indiquez comment il a été donné, par exemple « formulaire du site ». Sa date est celle de la saisie.',
   ),
   consentOf: (day: string) => both(`Consent of ${day}`, `Consentement du ${day}`),
   notJson: both('This is not valid JSON.', 'Ce n’est pas du JSON valide.'),
@@ -184,7 +184,7 @@ export const editorWords = {
     ),
   perDay: both('a day', 'par jour'),
   flood: (count: string) =>
-    both(`About ${count} a day. Are you sure?`, `Environ ${count} par jour. Est-ce bien voulu ?`),
+    both(`About ${count} matches a day. Is that intended?`, `Environ ${count} biens par jour. Est-ce bien voulu ?`),
   knownSince: (day: string, hasMean: boolean) =>
     both(
       hasMean

@@ -125,8 +125,8 @@ export const words = {
       `${french(count, 'bien', 'biens')} à cet endroit`,
     ),
   noMatchYet: both(
-    'Nothing found with these filters. Try a longer period or other kinds.',
-    'Rien avec ces filtres. Essayez une période plus longue ou d’autres types.',
+    'No property matches these filters. Change or clear them.',
+    'Aucun bien ne correspond à ces filtres. Modifiez-les ou retirez-les.',
   ),
 
   forgotten: both(
@@ -147,7 +147,7 @@ export const words = {
   adverts: counted(['advert', 'adverts'], ['annonce', 'annonces']),
   energy: both('Energy', 'DPE'),
   openAdvert: both('Open the advert', 'Voir l’annonce'),
-  deliveriesOf: both('Its deliveries', 'Ses envois'),
+  deliveriesOf: both('Deliveries of this search', 'Envois de cette recherche'),
   sentWhere: both('What was sent, and where', 'Ce qui est parti, et où'),
   nothingSent: both(
     'No delivery is stored: the search had no endpoint and no e-mail address, or its deliveries are too old.',
@@ -216,8 +216,8 @@ export const words = {
   satisfiedSearches: (count: number) =>
     both(`Searches that it satisfies (${count})`, `Celles qui conviennent (${count})`),
   noneSatisfied: both(
-    'It satisfies no search. Choose one under “Why?” to see which criteria fail.',
-    'Aucune recherche ne convient. Choisissez-en une sous « Pourquoi ? » pour voir ce qui l’écarte.',
+    'The property satisfies no search. Choose a search under “Why?” to see which criteria fail.',
+    'Le bien ne convient à aucune recherche. Choisissez-en une sous « Pourquoi ? » pour voir ce qui l’écarte.',
   ),
   satisfied: both('satisfied', 'convient'),
   fails: counted(['criterion not met', 'criteria not met'], ['critère non rempli', 'critères non remplis']),
