@@ -58,7 +58,7 @@ function readInOrder(broker: Broker, over: Partial<Parameters<typeof startInOrde
 
 const textOf = ({ bytes }: PulledMessage): number => Number(Buffer.from(bytes).toString());
 
-test('pending messages come first, without the deleted ones, in few requests', async (t) => {
+test('pending messages are read first, without the deleted ones, in few requests', async (t) => {
   const { broker, left } = await openScene(t);
   await broker.manager.streams.deleteMessage(ADVERTS_STREAM, 3);
   for (const message of left.slice(0, 1)) await message.settle({ type: 'ack' });

@@ -58,8 +58,8 @@ async function openScene(t: TestContext) {
 type Remake = (broker: Broker) => Promise<unknown>;
 
 const REMADE: Readonly<Record<string, Remake>> = {
-  'the daemon makes it anew': ({ manager }) => manager.streams.delete(ADVERTS_STREAM),
-  async 'an operator makes it anew at once'(broker) {
+  'the daemon creates it again': ({ manager }) => manager.streams.delete(ADVERTS_STREAM),
+  async 'an operator creates it again at once'(broker) {
     await broker.manager.streams.delete(ADVERTS_STREAM);
     await ensureIntake(broker);
   },
@@ -105,7 +105,7 @@ test('event numbers jump far ahead once for a new stream, however often the lead
   assert.deepEqual(floors, [floors[0], floors[0]]);
 });
 
-test('a repeat within one minute of a crawl is reported once, also when NATS is restored and the crawl repeated', async (t) => {
+test('a change that is repeated with its crawl time is recorded once, also when NATS is restored', async (t) => {
   const { daemon, broker, takeIn, countEvents } = await openScene(t);
   const restored = async () => {
     await broker.manager.streams.delete(ADVERTS_STREAM);

@@ -100,7 +100,7 @@ const CONSUMER_FAULTS: readonly (readonly [string, Partial<ConsumerConfig>, RegE
   ['a delivery subject', { deliver_subject: 'somewhere' }, /is a push consumer \(to somewhere\)/],
   ['no acknowledgement', { ack_policy: AckPolicy.None }, /ack policy is none, not explicit/],
   ['acknowledgement of all', { ack_policy: AckPolicy.All }, /ack policy is all, not explicit/],
-  ['a start with what is new', { deliver_policy: DeliverPolicy.New }, /deliver policy is new/],
+  ['a start with new messages', { deliver_policy: DeliverPolicy.New }, /deliver policy is new/],
   ['five deliveries', { max_deliver: 5 }, /max_deliver is 5/],
   ['one message in flight', { max_ack_pending: 1 }, /max_ack_pending is 1/],
   ['a second to acknowledge', { ack_wait: nanos(1_000) }, /ack_wait is 1 s/],
