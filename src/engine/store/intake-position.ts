@@ -5,7 +5,7 @@
  */
 
 import type { Queryable, Statement } from './database.ts';
-import type { Term } from './intake-leader.ts';
+import { CURRENT_TERM, type Term, TIMELINE } from './intake-leader.ts';
 
 /** Every message of the stream up to `sequence` is recorded. */
 export interface RecordedPosition {
@@ -57,7 +57,6 @@ const DATABASE_IDENTITY = `(
 export const MARK_COPIED =
   "update intake_position set database_identity = 'the copied one' where database_identity is not null";
 
-const TIMELINE = 'left(pg_walfile_name(pg_current_wal_lsn()), 8)';
 /** The timeline; null if commits wait for a standby, because promoting that standby loses no commit. */
 const LOSABLE_TIMELINE = `case when current_setting('synchronous_standby_names') = '' then ${TIMELINE} end`;
 
@@ -142,7 +141,7 @@ export async function recordStart(database: Queryable, term: Term, start: FoundS
   const above = RESTORED_ABOVE + Math.max(0, Math.floor(RESTORED_ABOVE_PER_SECOND * unledSeconds));
   await database.query(
     `with raised as (
-       update intake_leader set sequence_floor = sequence_floor + $6 where term = $1 returning term
+       update intake_leader set sequence_floor = sequence_floor + $6 where ${CURRENT_TERM} = $1 returning term
      )
      update intake_position set database_identity = ${DATABASE_IDENTITY}, stream_number = $2, stream_created = $3,
        sequence = case when stream_number = $2 then sequence else $4 end, clock_behind_to = $5
@@ -164,7 +163,7 @@ export async function writeIntakePosition(
     name: 'write-intake-position',
     text: `
       update intake_position set sequence = $2, stored_at = $3, timeline = case when $4 then ${LOSABLE_TIMELINE} else timeline end
-      from intake_leader where intake_leader.term = $1`,
+      from intake_leader where ${CURRENT_TERM} = $1`,
     values: [term, sequence, storedAt, isPast],
   });
 }
@@ -178,7 +177,7 @@ export async function noteSynchronous(database: Queryable, term: Term): Promise<
     name: 'note-synchronous',
     text: `
       update intake_position set timeline = null
-      from intake_leader where intake_leader.term = $1 and timeline is not null and ${LOSABLE_TIMELINE} is null`,
+      from intake_leader where ${CURRENT_TERM} = $1 and timeline is not null and ${LOSABLE_TIMELINE} is null`,
     values: [term],
   });
 }
