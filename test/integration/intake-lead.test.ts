@@ -12,7 +12,7 @@ import {
   type Term,
   TermOverError,
 } from '../../src/engine/store/intake-leader.ts';
-import { readIntakePosition, writeIntakePosition } from '../../src/engine/store/intake-position.ts';
+import { readIntakePosition, recordStart, writeIntakePosition } from '../../src/engine/store/intake-position.ts';
 import { startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { ownDatabase } from '../support/own-database.ts';
@@ -170,5 +170,18 @@ test('two terms have different numbers, even if PostgreSQL crashes when the firs
     assert.equal(await session.campaign(), `${term}/00000001`);
     await postgres.kill();
     await postgres.restart();
+  }
+});
+
+test('a term begins after a restore although a clock is years ahead, or the numbers were raised thousands of times', async (t) => {
+  const own = await ownDatabase(t);
+  const database = connectDatabase(t, own);
+  const session = await openLeaderSession(own);
+  t.after(() => session.close());
+  const term = (await session.campaign()) as Term;
+  const start = { stream: { number: 1, createdAt: null }, clockBehind: { ms: 0, upTo: 0 }, recordedUpTo: 0 };
+  for (let restore = 0; restore < 2; restore++) {
+    await recordStart(database, term, { ...start, isRestored: true, unledSeconds: 1e9 });
+    assert.equal(await holdTerm(database, term), 2_000_000_000);
   }
 });

@@ -130,6 +130,11 @@ export interface FoundStart {
 const RESTORED_ABOVE = 1_000_000;
 /** Added for each second since the copy, so that a second restore of the same copy begins above the first. */
 const RESTORED_ABOVE_PER_SECOND = 10;
+/**
+ * The floor never exceeds this number. A wrong clock, or a stream that is replaced again and again, would otherwise
+ * raise it above the largest integer, and no term could begin any more.
+ */
+const FLOOR_MAX = 2_000_000_000;
 
 /**
  * Stores what a term has found, so that the next term recognises a copy of this database or a different stream. A known
@@ -141,7 +146,8 @@ export async function recordStart(database: Queryable, term: Term, start: FoundS
   const above = RESTORED_ABOVE + Math.max(0, Math.floor(RESTORED_ABOVE_PER_SECOND * unledSeconds));
   await database.query(
     `with raised as (
-       update intake_leader set sequence_floor = sequence_floor + $6 where ${CURRENT_TERM} = $1 returning term
+       update intake_leader set sequence_floor = greatest(sequence_floor, least(sequence_floor + $6::bigint, ${FLOOR_MAX}))
+       where ${CURRENT_TERM} = $1 returning term
      )
      update intake_position set database_identity = ${DATABASE_IDENTITY}, stream_number = $2, stream_created = $3,
        sequence = case when stream_number = $2 then sequence else $4 end, clock_behind_to = $5
