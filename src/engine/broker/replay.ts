@@ -8,6 +8,7 @@
 import { AckPolicy, DeliverPolicy, nanos } from 'nats';
 import { nullIfAbandoned, retryUntilAborted, retryUntilDone, transientErrorWatch } from '../actor/supervisor.ts';
 import type { Broker } from './connection.ts';
+import { hasMajority } from './jetstream-watch.ts';
 import { headersOf, openInbox, type PulledMessage, positionOf, requestBatch } from './pull.ts';
 import { readNextStored } from './stream-position.ts';
 
@@ -28,8 +29,11 @@ export interface InOrderOptions {
 const BATCH_MAX = 64;
 /** If no answer arrives within this time, the read counts as interrupted. */
 const ANSWER_MAX_MS = 5_000;
-/** If a stream ends before its consumer's position, it may be catching up for this long; then messages are lost. */
-const CATCH_UP_MAX_MS = 15_000;
+/**
+ * If a stream ends before its consumer's position, its leader may be catching up. After this many checks the messages
+ * are lost. With the growing pauses between them, the checks take sixteen seconds.
+ */
+const LACKING_CHECKS = 9;
 /** The server deletes the temporary consumer if its process makes no request for this long. */
 const FORGOTTEN_AFTER_MS = 30_000;
 
@@ -46,14 +50,13 @@ export async function startInOrder(broker: Broker, options: InOrderOptions) {
   const watch = transientErrorWatch('read in order', onTransientError);
   let isCaughtUp = false;
   let next = options.recordedUpTo + 1;
+  const mayBeBehind = countLackingChecks();
 
   async function readUpTo(last: number): Promise<void> {
-    const since = performance.now();
-    const mayBeBehind = (): boolean => performance.now() - since < CATCH_UP_MAX_MS;
-    await retryUntilDone(() => readOn(last, mayBeBehind), watch, retryUntilAborted(signal)).catch(nullIfAbandoned);
+    await retryUntilDone(() => readOn(last), watch, retryUntilAborted(signal)).catch(nullIfAbandoned);
   }
 
-  async function readOn(last: number, mayBeBehind: () => boolean): Promise<void> {
+  async function readOn(last: number): Promise<void> {
     if (next > last || signal.aborted) return;
     for await (const message of storedMessages(broker, options, next, last)) {
       if (signal.aborted) return;
@@ -94,20 +97,37 @@ export async function startInOrder(broker: Broker, options: InOrderOptions) {
   };
 }
 
+type MayBeBehind = (first: number, isByMajority: boolean) => boolean;
+
+/** Counts only checks that found the lack: the messages before may have taken long, and NATS may not have answered. */
+function countLackingChecks(): MayBeBehind {
+  let lacking = { first: 0, checks: 0 };
+  return (first, isByMajority) => {
+    if (lacking.first !== first) lacking = { first, checks: 0 };
+    lacking.checks += Number(isByMajority);
+    return lacking.checks < LACKING_CHECKS;
+  };
+}
+
 /**
  * Throws if the stream may still have messages from `first` to `last`. In a cluster, the server that was read from may
- * lag behind and not have them yet, or have lost some of them.
+ * lag behind and not have them yet, or have lost some of them. A leader elected between two answers may lag behind too.
  */
 async function assertGone(
   broker: Broker,
   stream: string,
   [first, last]: readonly [number, number],
-  mayBeBehind: () => boolean,
+  mayBeBehind: MayBeBehind,
 ): Promise<void> {
-  const { state } = await broker.manager.streams.info(stream);
+  const { state, cluster } = await broker.manager.streams.info(stream);
   const stored = await readNextStored(broker, stream, first);
-  const isGone = stored === null ? state.last_seq >= last || !mayBeBehind() : stored > last;
-  if (!isGone) throw new Error(`the NATS server that was read lacks messages of ${stream} up to ${last}`);
+  if (stored !== null && stored > last) return;
+  if (stored === null) {
+    const { cluster: after } = await broker.manager.streams.info(stream);
+    if (state.last_seq >= last && cluster?.leader === after?.leader) return;
+    if (!mayBeBehind(first, hasMajority(after))) return;
+  }
+  throw new Error(`the NATS server that was read lacks messages of ${stream} up to ${last}`);
 }
 
 /** Reads the messages from `first` to `last` that the connected server has; does not wait for others. */
