@@ -56,7 +56,10 @@ const OVERLOAD_SECONDS_MAX = 600;
 /** Kinds of violation in the summary, each with a pattern of the auditors' sentences that belong to it. */
 const KINDS: readonly (readonly [kind: string, rule: RegExp])[] = [
   ['lost', /do not exist|is missing|\(a\)|0 times in the dead letters/],
-  ['false', /beyond the expected|no message is about|an unexpected dead letter|unknown id|differs from its messages|events of/],
+  [
+    'false',
+    /beyond the expected|no message is about|an unexpected dead letter|unknown id|differs from its messages|events of/,
+  ],
   ['doubled', /\((b|c)\)|times in the dead letters/],
   ['early', /\(d\)/],
 ];

@@ -5,12 +5,16 @@
 
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
+import { BlockList, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Context } from 'koa';
+import type { Uuid } from '../src/engine/domain/ids.ts';
+import { onceClosed } from '../src/rest/content.ts';
 import { ConcurrencyLimit, createQueryLimiter, limitRate } from '../src/rest/limits.ts';
 import { Problem } from '../src/rest/problem.ts';
 import { verbatim } from '../src/rest/sentences.ts';
+import { createConnectionLimits } from '../src/roles/api.ts';
 import { collectGarbage } from './support/garbage.ts';
 
 const [A, B] = ['a', 'b'];
@@ -84,6 +88,34 @@ test('a finished request releases its slot once, whether it succeeded or failed'
   leave?.();
   assert.ok(places.tryEnter(B));
   assert.equal(places.tryEnter(A), null);
+});
+
+test('a client that disconnects before its request has claimed a slot leaves the slot free', async () => {
+  const pages = new ConcurrencyLimit(QUESTIONS, { perClientMax: 1, allMax: 1 });
+  const { ctx } = requestOf(A);
+  ctx.res.emit('close');
+  Object.assign(ctx.res, { closed: true });
+  onceClosed(ctx, pages.tryEnter(A) ?? assert.fail());
+  assert.ok(pages.tryEnter(A));
+  const limiter = createQueryLimiter({} as never);
+  for (let request = 0; request < 3; request++) {
+    const late = limiter.run(ctx, async (gone) => {
+      while (!gone.aborted) await wait(1);
+      gone.throwIfAborted();
+    });
+    await assert.rejects(late, (error: unknown) => error instanceof Problem && error.status === 400);
+  }
+});
+
+test('a connection that closes during its authentication does not count for its client', () => {
+  const limits = createConnectionLimits(new BlockList(), 4);
+  for (let connection = 0; connection < 3; connection++) {
+    const socket = Object.assign(new EventEmitter(), { remoteAddress: '192.0.2.1', destroyed: false });
+    limits.onConnection(socket as unknown as Socket);
+    socket.destroyed = true;
+    socket.emit('close');
+    assert.equal(limits.noteAuthenticated(socket as unknown as Socket, A as Uuid), true);
+  }
 });
 
 test('if requests may wait, those of one client run in sequence, and those of another client immediately', async () => {

@@ -98,8 +98,17 @@ function negotiate(ctx: Context): string {
 /** Aborted when the client disconnects or has received its answer. */
 export function goneOf(ctx: Context): AbortSignal {
   const gone = new AbortController();
-  ctx.res.once('close', () => gone.abort());
+  onceClosed(ctx, () => gone.abort());
   return gone.signal;
+}
+
+/**
+ * Calls `work` when the client disconnects or has received its answer; at once if it has disconnected already, because
+ * the response emits no second event. Otherwise what the request has claimed would never be released.
+ */
+export function onceClosed({ res }: Context, work: () => void): void {
+  if (res.closed) work();
+  else res.once('close', work);
 }
 
 /** Without a trailing slash; empty when there is no public URL and the host of the request is invalid. */

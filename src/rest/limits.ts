@@ -75,13 +75,15 @@ export class ConcurrencyLimit {
 
   /**
    * Returns at once if the limit is not reached. Otherwise clients take turns (actor/turn-ring.ts), and the promise
-   * rejects when `gone` is aborted. Throws a 429 `Problem` when too many requests of the client wait already.
+   * rejects when `gone` is aborted. Throws a 429 `Problem` when too many requests of the client wait already, and a 400
+   * `Problem` when the client has disconnected.
    */
   enter(client: string, gone: () => AbortSignal = noSignal, isWriting = false): Leave | Promise<Leave> {
     if (this.#hasRoom(client)) return this.#start(client);
     const { waitingMax = 0 } = this.#bounds;
     if ((this.#waiting.get(client) ?? 0) >= waitingMax) this.#refuse(client);
     const signal = gone();
+    if (signal.aborted) throw new Problem(400, REFUSALS.clientGone);
     add(this.#waiting, client, 1);
     return new Promise((resolve, reject) => {
       const leaveRing = (): void => {

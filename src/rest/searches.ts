@@ -18,7 +18,7 @@ import { CombinationLimitError, SearchLimitError } from '../engine/store/search-
 import { createSearch, createSearchOnce, deleteSearch, readSearch, updateSearch } from '../engine/store/searches.ts';
 import { listSiteCategories, type SiteCategory } from '../engine/store/site-categories.ts';
 import { principalOf } from './auth.ts';
-import { acceptable, answer, answerStream, answerVersion, isConditional, requireMeant } from './content.ts';
+import { acceptable, answer, answerStream, answerVersion, isConditional, onceClosed, requireMeant } from './content.ts';
 import type { ApiDependencies, EndpointRules } from './dependencies.ts';
 import { collection, offsetOf } from './hydra.ts';
 import { once } from './idempotency.ts';
@@ -257,7 +257,7 @@ function createLargeAnswers() {
   return (ctx: Context, envelope: object, members: AsyncIterable<object>): void => {
     const leave = pages.tryEnter(principalOf(ctx).clientId);
     if (leave === null) refuse(REFUSALS.largePage, 1);
-    ctx.res.once('close', leave);
+    onceClosed(ctx, leave);
     answerStream(ctx, Readable.from(textOf(envelope, members)));
   };
 }

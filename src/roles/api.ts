@@ -134,7 +134,8 @@ export function createConnectionLimits(proxies: BlockList, connectionsMax: numbe
     /** Call this for each authenticated request. Returns false if that client has too many connections. */
     noteAuthenticated(socket: Socket, clientId: Uuid) {
       const leave = leaveAddress.get(socket);
-      if (leave === undefined) return true;
+      // A socket that was closed during the authentication emits no further event, so its count would never end.
+      if (leave === undefined || socket.destroyed) return true;
       leave();
       leaveAddress.delete(socket);
       const leaveClient = ofClients.tryEnter(clientId);

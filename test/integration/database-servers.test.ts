@@ -40,7 +40,7 @@ test('the primary is found among several hosts, in any position, and again after
     (await database.query<{ port: string }>(`select current_setting('port') as port`)).rows[0]?.port;
   assert.equal(await portOf(), new URL(second.url).port);
   const session = await openLeaderSession(url);
-  assert.equal(await session.campaign(), '1');
+  assert.equal(await session.campaign(), '1/00000001');
   await session.close();
   await second.kill();
   await assert.rejects(portOf);

@@ -4,11 +4,20 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type pg from 'pg';
-import { openLeaderSession, readIntakeLead } from '../../src/engine/store/intake-leader.ts';
+import { migrate } from '../../src/engine/store/database.ts';
+import {
+  holdTerm,
+  openLeaderSession,
+  readIntakeLead,
+  type Term,
+  TermOverError,
+} from '../../src/engine/store/intake-leader.ts';
+import { readIntakePosition, recordStart, writeIntakePosition } from '../../src/engine/store/intake-position.ts';
 import { startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { ownDatabase } from '../support/own-database.ts';
-import { startTestServers } from '../support/servers.ts';
+import { startPostgresPair } from '../support/postgres-pair.ts';
+import { lastFirst, startTestPostgres, startTestServers } from '../support/servers.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { until, untilIs } from '../support/until.ts';
 
@@ -25,7 +34,7 @@ test('the time without a leader is shown at once and by the next leader, and cou
     );
   await runFor(60);
   const first = await openLeaderSession(own);
-  assert.equal(await first.campaign(), '1');
+  assert.equal(await first.campaign(), '1/00000001');
   await first.showLead();
   const led = await readIntakeLead(database);
   assert.ok(led.beganAt);
@@ -37,7 +46,7 @@ test('the time without a leader is shown at once and by the next leader, and cou
   assert.ok(orphaned.leaderlessSeconds >= 40);
   const second = await openLeaderSession(own);
   t.after(() => second.close());
-  assert.equal(await second.campaign(), '2');
+  assert.equal(await second.campaign(), '2/00000001');
   assert.ok((await readIntakeLead(database)).leaderlessSeconds >= 40, 'a term without work does not count');
   await second.showLead();
   const { beganAt, gapSeconds, leaderlessSeconds } = await readIntakeLead(database);
@@ -72,7 +81,7 @@ test('a single instance keeps the lead, however late PostgreSQL answers its hear
   const database = connectDatabase(t, own);
   const session = await openLeaderSession(own);
   t.after(() => session.close());
-  assert.equal(await session.campaign(), '1');
+  assert.equal(await session.campaign(), '1/00000001');
   await session.showLead();
   const { rows } = await database.query(`select pid from pg_stat_activity where application_name = 'vigie leader'`);
   process.kill(rows[0].pid, 'SIGSTOP');
@@ -103,7 +112,7 @@ test('a single instance keeps the lead, however late its heartbeat is, but loses
       () => other.campaign(),
       (term) => term !== null,
     ),
-    '2',
+    '2/00000001',
   );
   daemon.process.kill('SIGCONT');
   await until(
@@ -125,7 +134,7 @@ test('a leader whose PostgreSQL does not answer for a while sends one query at a
   t.mock.timers.enable({ apis: ['setInterval'] });
   const session = await openLeaderSession(url);
   t.after(() => session.close());
-  assert.equal(await session.campaign(), '1');
+  assert.equal(await session.campaign(), '1/00000001');
   proxy.stall();
   for (let second = 0; second < 5; second++) t.mock.timers.tick(1_000);
   proxy.heal();
@@ -134,4 +143,45 @@ test('a leader whose PostgreSQL does not answer for a while sends one query at a
   // Warnings are reported in a later turn of the event loop.
   await turn();
   assert.deepEqual(warnings, []);
+});
+
+test('a leader stores nothing in a promoted standby, which may lack messages that the leader has acknowledged', async (t) => {
+  const cleanup = lastFirst(t);
+  const pair = await startPostgresPair(cleanup);
+  await migrate(pair.url);
+  const session = await openLeaderSession(pair.url);
+  cleanup.after(() => session.close());
+  const term = (await session.campaign()) as Term;
+  await pair.kill();
+  await pair.promote();
+  const database = connectDatabase(cleanup, pair.urls[0]);
+  await writeIntakePosition(database, term, { sequence: 7, storedAt: new Date().toISOString(), isPast: true });
+  assert.equal((await readIntakePosition(database)).recorded.sequence, 0);
+  await assert.rejects(holdTerm(database, term), TermOverError);
+});
+
+test('two terms have different numbers, even if PostgreSQL crashes when the first one begins', async (t) => {
+  const cleanup = lastFirst(t);
+  const postgres = await startTestPostgres(cleanup);
+  await migrate(postgres.url);
+  for (const term of [1, 2, 3]) {
+    const session = await openLeaderSession(postgres.url);
+    cleanup.after(() => session.close());
+    assert.equal(await session.campaign(), `${term}/00000001`);
+    await postgres.kill();
+    await postgres.restart();
+  }
+});
+
+test('a term begins after a restore although a clock is years ahead, or the numbers were raised thousands of times', async (t) => {
+  const own = await ownDatabase(t);
+  const database = connectDatabase(t, own);
+  const session = await openLeaderSession(own);
+  t.after(() => session.close());
+  const term = (await session.campaign()) as Term;
+  const start = { stream: { number: 1, createdAt: null }, clockBehind: { ms: 0, upTo: 0 }, recordedUpTo: 0 };
+  for (let restore = 0; restore < 2; restore++) {
+    await recordStart(database, term, { ...start, isRestored: true, unledSeconds: 1e9 });
+    assert.equal(await holdTerm(database, term), 2_000_000_000);
+  }
 });

@@ -7,11 +7,12 @@ import { claimMail } from '../../src/features/mail/mail-claims.ts';
 import { tokenHash } from '../../src/features/mail/mail-recipients.ts';
 import { morningAfter } from '../../src/features/mail/mornings.ts';
 import { expireAt, NO_CONTACT, upsertAt } from '../support/adverts.ts';
-import { startTestApi } from '../support/api.ts';
+import { CONNECTIONS_MAX, startTestApi } from '../support/api.ts';
 import { linkedRecipients } from '../support/linked-recipients.ts';
 import { valuesOf } from '../support/lists.ts';
 import { spaced } from '../support/mail-reader.ts';
 import { holdProperty } from '../support/mail-scene.ts';
+import { until } from '../support/until.ts';
 
 const api = await startTestApi({ after });
 
@@ -207,6 +208,29 @@ describe('the link to unsubscribe', () => {
     const key = await api.newClient('neighbour');
     const theirs = await api.call('POST', '/searches', { ...NOTIFYING, notificationRecipient: address }, { key });
     assert.equal(theirs.body.emailStatus, 'active');
+  });
+
+  it('delays no client while its recipient is locked, however often it is posted', async () => {
+    const { iri, path, address } = await sent('locked@example.org');
+    const holder = await api.database.connect();
+    await holder.query('begin');
+    await holder.query('select from mail_recipients where key = mail_key_of($1, $2) for update', [
+      api.clientId,
+      address,
+    ]);
+    const posts = Array.from({ length: CONNECTIONS_MAX }, () => ask('POST', path));
+    const waiting = 'select from pg_locks where not granted and transactionid = pg_current_xact_id()::xid';
+    await until(
+      async () => (await holder.query(waiting)).rowCount ?? 0,
+      (count) => count > 0,
+    );
+    for (let request = 0; request < 20; request++) assert.equal(await statusOf(iri), 'active');
+    await holder.query('commit');
+    holder.release();
+    assert.deepEqual(
+      (await Promise.all(posts)).map(({ status }) => status),
+      posts.map(() => 200),
+    );
   });
 
   it('does not cancel e-mails whose search now has another address', async () => {

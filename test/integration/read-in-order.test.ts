@@ -167,6 +167,41 @@ test('after a pause as long as an election, nothing follows the newest message u
   assert.deepEqual(handedOn.slice(-2), [COUNT, COUNT + 1], 'the same message is still there');
 });
 
+test('a leader that lags behind is waited for, however long the messages before took', async (t) => {
+  const { broker } = await openScene(t);
+  const { consumers, streams } = broker.manager;
+  const [add, info, getMessage] = [consumers.add, streams.info, streams.getMessage].map((each, at) =>
+    each.bind(at === 0 ? consumers : streams),
+  ) as [typeof consumers.add, typeof streams.info, typeof streams.getMessage];
+  const now = performance.now.bind(performance);
+  let aheadMs = 0;
+  t.mock.method(performance, 'now', () => now() + aheadMs);
+  let looks = 0;
+  t.mock.method(consumers, 'add', async (...parameters: Parameters<typeof add>) => {
+    const { num_pending, ...reader } = await add(...parameters);
+    return { ...reader, num_pending: looks === 0 ? COUNT - 10 : num_pending };
+  });
+  t.mock.method(streams, 'info', async (name: string) => {
+    const { state, ...stream } = await info(name);
+    looks += 1;
+    return { ...stream, state: { ...state, last_seq: looks === 1 ? COUNT - 10 : state.last_seq } };
+  });
+  t.mock.method(streams, 'getMessage', (name: string, query: Parameters<typeof getMessage>[1]) =>
+    getMessage(name, looks === 1 ? { seq: COUNT + 1 } : query),
+  );
+  const read: number[] = [];
+  const inOrder = await readInOrder(broker, {
+    async handOn(message) {
+      read.push(textOf(message));
+      // PostgreSQL answers only after a while.
+      if (read.length === COUNT - 10) aheadMs = 60_000;
+    },
+    onTransientError: () => undefined,
+  });
+  t.after(async () => inOrder.stop());
+  await untilIs(() => read.length, COUNT);
+});
+
 test('the last messages may be deleted', async (t) => {
   const { broker } = await openScene(t);
   for (const sequence of [COUNT - 1, COUNT]) await broker.manager.streams.deleteMessage(ADVERTS_STREAM, sequence);

@@ -108,11 +108,11 @@ test('the sessions that migrate and that lead wait for a lock, regardless of the
   assert.deepEqual((await migrated).unknown, []);
 
   const former = await openLeaderSession(url);
-  assert.equal(await former.campaign(), '1');
+  assert.equal(await former.campaign(), '1/00000001');
   const database = openTestDatabase(t, url, 1);
   const recording = await database.connect();
   await recording.query('begin');
-  await holdTerm(recording, '1');
+  await holdTerm(recording, '1/00000001');
   await former.close();
   const next = await openLeaderSession(url);
   t.after(() => next.close());
@@ -120,7 +120,7 @@ test('the sessions that migrate and that lead wait for a lock, regardless of the
   await untilWaiting();
   await recording.query('commit');
   recording.release();
-  assert.equal(await campaign, '2');
+  assert.equal(await campaign, '2/00000001');
 });
 
 /** The URL of the superuser, which the settings of the role do not affect. */

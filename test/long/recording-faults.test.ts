@@ -23,7 +23,7 @@ import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { RECOVERY_MAX_MS, untilIs } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
-const TERM = '0';
+const TERM = '0/00000001';
 const BOUNDS = { advertsMax: 200, bytesMax: 8_388_608, batchBytesMax: 16_777_216, waitingMax: 64 };
 const TABLES = ['properties', 'events', 'matches', 'snapshots', 'deliveries', 'open_deliveries', 'dead_letters'];
 

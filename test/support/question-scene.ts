@@ -79,7 +79,7 @@ export async function openRecording(
     for (let from = 0; from < messages.length; from += BATCH) {
       const batch = messages.slice(from, from + BATCH);
       await recordBatch(
-        '0',
+        '0/00000001',
         batch.map((message, at) => {
           const origin = origins[from + at] as MessageOrigin;
           return { message, origin, bytes: 1_000, traceparent: null, letter: LETTER };

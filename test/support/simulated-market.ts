@@ -50,7 +50,7 @@ export interface SimulatedMarket {
 }
 
 /** The term before any daemon leads. */
-const FIRST_TERM = '0';
+const FIRST_TERM = '0/00000001';
 const RECORD_BATCH = 256;
 const HOLDER = 1;
 const RETRY_DELAY_MS = 3_600_000;

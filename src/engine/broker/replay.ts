@@ -14,6 +14,7 @@ import {
   type Watch,
 } from '../actor/supervisor.ts';
 import type { Broker } from './connection.ts';
+import { hasMajority } from './jetstream-watch.ts';
 import { headersOf, openInbox, type PulledMessage, positionOf, requestBatch } from './pull.ts';
 import { isStored, readNextStored, type StoredMessage } from './stream-position.ts';
 
@@ -38,10 +39,13 @@ export interface InOrderOptions {
 const BATCH_MAX = 64;
 /** If no answer arrives within this time, the read counts as interrupted. */
 const ANSWER_MAX_MS = 5_000;
-/** A stream that ends before its consumer's position may catch up for this long. Then the messages count as lost. */
-const CATCH_UP_MAX_MS = 15_000;
 /** A replicated stream stores nothing while it elects a leader: at least four seconds (nats-server 2.9, `raft.go`). */
 const ELECTION_MIN_MS = 1_000;
+/**
+ * If a stream ends before its consumer's position, its leader may be catching up. After this many checks the messages
+ * are lost. With the growing pauses between them, the checks take sixteen seconds.
+ */
+const LACKING_CHECKS = 9;
 /** The server deletes the temporary consumer if its process makes no request for this long. */
 const FORGOTTEN_AFTER_MS = 30_000;
 
@@ -59,14 +63,13 @@ export async function startInOrder(broker: Broker, options: InOrderOptions) {
   let next = options.recordedUpTo + 1;
   /** The last message that was handed on for the first time. */
   let newest: StoredMessage | null = null;
+  const mayBeBehind = countLackingChecks();
 
   async function readUpTo(last: number): Promise<void> {
-    const since = performance.now();
-    const mayBeBehind = (): boolean => performance.now() - since < CATCH_UP_MAX_MS;
-    await retried(() => readOn(last, mayBeBehind));
+    await retried(() => readOn(last));
   }
 
-  async function readOn(last: number, mayBeBehind: () => boolean): Promise<void> {
+  async function readOn(last: number): Promise<void> {
     if (next > last || signal.aborted) return;
     for await (const message of storedMessages(broker, options, next, last)) {
       if (signal.aborted) return;
@@ -140,20 +143,37 @@ function notedIn(unsettled: Set<number>, message: PulledMessage): PulledMessage 
   };
 }
 
+type MayBeBehind = (first: number, isByMajority: boolean) => boolean;
+
+/** Counts only checks that found the lack: the messages before may have taken long, and NATS may not have answered. */
+function countLackingChecks(): MayBeBehind {
+  let lacking = { first: 0, checks: 0 };
+  return (first, isByMajority) => {
+    if (lacking.first !== first) lacking = { first, checks: 0 };
+    lacking.checks += Number(isByMajority);
+    return lacking.checks < LACKING_CHECKS;
+  };
+}
+
 /**
  * Throws if the stream may still have messages from `first` to `last`. In a cluster, the server that was read from may
- * lag behind and not have them yet, or have lost some of them.
+ * lag behind and not have them yet, or have lost some of them. A leader elected between two answers may lag behind too.
  */
 async function assertGone(
   broker: Broker,
   stream: string,
   [first, last]: readonly [number, number],
-  mayBeBehind: () => boolean,
+  mayBeBehind: MayBeBehind,
 ): Promise<void> {
-  const { state } = await broker.manager.streams.info(stream);
+  const { state, cluster } = await broker.manager.streams.info(stream);
   const stored = await readNextStored(broker, stream, first);
-  const isGone = stored === null ? state.last_seq >= last || !mayBeBehind() : stored > last;
-  if (!isGone) throw new Error(`the NATS server that was read lacks messages of ${stream} up to ${last}`);
+  if (stored !== null && stored > last) return;
+  if (stored === null) {
+    const { cluster: after } = await broker.manager.streams.info(stream);
+    if (state.last_seq >= last && cluster?.leader === after?.leader) return;
+    if (!mayBeBehind(first, hasMajority(after))) return;
+  }
+  throw new Error(`the NATS server that was read lacks messages of ${stream} up to ${last}`);
 }
 
 /** Reads the messages from `first` to `last` that the consumer's server has. Does not wait for missing messages. */

@@ -20,8 +20,17 @@ import { createSession, databaseServers } from './database-servers.ts';
 import { IS_LIVING } from './instances.ts';
 import { beginSession, TRANSACTION_IDLE_MAX_MS } from './session-settings.ts';
 
-/** The number of a term, which increases with every change of the leader. */
+/** The number of a term, which increases with every change of the leader, and the timeline in which it began. */
 export type Term = string;
+
+/** A promoted standby begins a new timeline (PostgreSQL, "Timelines"). */
+export const TIMELINE = 'left(pg_walfile_name(pg_current_wal_lsn()), 8)';
+/**
+ * The current `Term`. A standby has the same number as its primary, so only the timeline ends the term at a promotion.
+ * Otherwise the leader would go on until it noticed the loss of its session, and store a position after messages that
+ * it had acknowledged and the standby lacks. Nothing would ever take them in again.
+ */
+export const CURRENT_TERM = `concat(intake_leader.term, '/', ${TIMELINE})`;
 
 export type LeaderSession = Awaited<ReturnType<typeof openLeaderSession>>;
 
@@ -91,12 +100,14 @@ export async function openLeaderSession(
         await client.query(END_SILENT_LEADER);
         return null;
       }
-      // This update waits for the recording transactions of the former term. The table has one row.
+      // This update waits for the recording transactions of the former term. The table has one row. Unlike a heartbeat,
+      // it waits for the disk: if a crash undid it, two terms would have the same number.
       const takeOver: pg.QueryConfig & { readonly query_timeout: number } = {
-        text: 'update intake_leader set term = term + 1 returning term',
+        text: `set local synchronous_commit = local;
+          update intake_leader set term = term + 1 returning ${CURRENT_TERM} as term`,
         query_timeout: TAKE_OVER_MAX_MS,
       };
-      const begun = await client.query<{ term: Term }>(takeOver);
+      const [, begun] = (await client.query(takeOver)) as unknown as [pg.QueryResult, pg.QueryResult<{ term: Term }>];
       heartbeat.start();
       return (begun.rows[0] as { term: Term }).term;
     },
@@ -151,7 +162,7 @@ function createHeartbeat(
 export async function holdTerm(client: Queryable, term: Term): Promise<number> {
   const { rows } = await client.query<{ readonly sequenceFloor: number }>({
     name: 'hold-term',
-    text: 'select sequence_floor as "sequenceFloor" from intake_leader where term = $1 for share',
+    text: `select sequence_floor as "sequenceFloor" from intake_leader where ${CURRENT_TERM} = $1 for share`,
     values: [term],
   });
   const [held] = rows;

@@ -5,7 +5,7 @@
  */
 
 import type { Queryable, Statement } from './database.ts';
-import type { Term } from './intake-leader.ts';
+import { CURRENT_TERM, type Term, TIMELINE } from './intake-leader.ts';
 
 /** Every message of the stream up to `sequence` is recorded. */
 export interface RecordedPosition {
@@ -57,7 +57,6 @@ const DATABASE_IDENTITY = `(
 export const MARK_COPIED =
   "update intake_position set database_identity = 'the copied one' where database_identity is not null";
 
-const TIMELINE = 'left(pg_walfile_name(pg_current_wal_lsn()), 8)';
 /** The timeline; null if commits wait for a standby, because promoting that standby loses no commit. */
 const LOSABLE_TIMELINE = `case when current_setting('synchronous_standby_names') = '' then ${TIMELINE} end`;
 
@@ -131,6 +130,11 @@ export interface FoundStart {
 const RESTORED_ABOVE = 1_000_000;
 /** Added for each second since the copy, so that a second restore of the same copy begins above the first. */
 const RESTORED_ABOVE_PER_SECOND = 10;
+/**
+ * The floor never exceeds this number. A wrong clock, or a stream that is replaced again and again, would otherwise
+ * raise it above the largest integer, and no term could begin any more.
+ */
+const FLOOR_MAX = 2_000_000_000;
 
 /**
  * Stores what a term has found, so that the next term recognises a copy of this database or a different stream. A known
@@ -143,7 +147,8 @@ export async function recordStart(database: Queryable, term: Term, start: FoundS
   const above = RESTORED_ABOVE + Math.max(0, Math.floor(RESTORED_ABOVE_PER_SECOND * unledSeconds));
   await database.query(
     `with raised as (
-       update intake_leader set sequence_floor = sequence_floor + $6 where term = $1 returning term
+       update intake_leader set sequence_floor = greatest(sequence_floor, least(sequence_floor + $6::bigint, ${FLOOR_MAX}))
+       where ${CURRENT_TERM} = $1 returning term
      )
      update intake_position set database_identity = ${DATABASE_IDENTITY}, stream_number = $2, stream_created = $3,
        sequence = case when stream_number = $2 then sequence else $4 end, clock_behind_to = $5
@@ -166,7 +171,7 @@ export async function writeIntakePosition(
     name: 'write-intake-position',
     text: `
       update intake_position set sequence = $2, stored_at = $3, timeline = case when $4 then ${LOSABLE_TIMELINE} else timeline end
-      from intake_leader where intake_leader.term = $1`,
+      from intake_leader where ${CURRENT_TERM} = $1`,
     values: [term, sequence, storedAt, isPast],
   });
 }
@@ -180,7 +185,7 @@ export async function noteSynchronous(database: Queryable, term: Term): Promise<
     name: 'note-synchronous',
     text: `
       update intake_position set timeline = null
-      from intake_leader where intake_leader.term = $1 and timeline is not null and ${LOSABLE_TIMELINE} is null`,
+      from intake_leader where ${CURRENT_TERM} = $1 and timeline is not null and ${LOSABLE_TIMELINE} is null`,
     values: [term],
   });
 }

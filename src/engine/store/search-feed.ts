@@ -7,6 +7,7 @@
 import type { SearchNumber } from '../domain/ids.ts';
 import type { SearchMembers } from '../domain/search.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
+import { TIMELINE } from './intake-leader.ts';
 import { membersOfStored, type StoredMembers } from './searches.ts';
 
 export interface SearchChange {
@@ -17,7 +18,7 @@ export interface SearchChange {
   readonly isNotifying: boolean;
 }
 
-/** A snapshot (`pg_snapshot`) to be passed to the next poll. Null requests all searches. */
+/** A snapshot (`pg_snapshot`) and the timeline, to be passed to the next poll. Null requests all searches. */
 export type SearchHorizon = string;
 
 /** A returned promise delays the next change, because indexing a search of maximum size takes milliseconds. */
@@ -51,7 +52,7 @@ export async function changedSince(
        set local idle_in_transaction_session_timeout = ${IDLE_MAX_MS}`,
     );
     const { rows: taken } = await connection.query<{ horizon: string }>(
-      'select pg_current_snapshot()::text as horizon',
+      `select concat(pg_current_snapshot(), '@', ${TIMELINE}) as horizon`,
     );
     // Without a horizon, this is a sequential scan of the live rows. With a horizon, it is served by searches_revision.
     await connection.query({
@@ -68,9 +69,14 @@ export async function changedSince(
   });
 }
 
-/** Whether transaction numbers went back from `former` to `horizon`, because the database was restored. */
+/**
+ * Whether `horizon` cannot follow `former`: transaction numbers went back because the database was restored, or a
+ * standby was promoted, which may lack changes and has used their transaction numbers again.
+ */
 export function isSetBack(horizon: SearchHorizon, former: SearchHorizon | null): boolean {
-  return former !== null && BigInt(unseenBy(horizon).from) < BigInt(unseenBy(former).from);
+  if (former === null) return false;
+  const [present, before] = [unseenBy(horizon), unseenBy(former)];
+  return present.timeline !== before.timeline || BigInt(present.from) < BigInt(before.from);
 }
 
 /** Revisions that were not visible at a horizon: all from `from` on, and `late` ones that were in progress. */
@@ -79,10 +85,11 @@ export interface UnseenRevisions {
   readonly late: readonly string[];
 }
 
-export function unseenBy(horizon: SearchHorizon): UnseenRevisions {
-  const [, from, late] = /^\d{1,20}:(\d{1,20}):([\d,]*)$/.exec(horizon) ?? [];
-  if (from === undefined || late === undefined) throw new TypeError(`not a search horizon: ${JSON.stringify(horizon)}`);
-  return { from, late: late === '' ? [] : late.split(',') };
+export function unseenBy(horizon: SearchHorizon): UnseenRevisions & { readonly timeline: string } {
+  const [, from, late, timeline] = /^\d{1,20}:(\d{1,20}):([\d,]*)@([0-9A-F]{8})$/.exec(horizon) ?? [];
+  if (from === undefined || late === undefined || timeline === undefined)
+    throw new TypeError(`not a search horizon: ${JSON.stringify(horizon)}`);
+  return { from, late: late === '' ? [] : late.split(','), timeline };
 }
 
 /**

@@ -13,7 +13,7 @@ import { bodyOf, hasContacts } from '../../engine/domain/routing.ts';
 import type { Feature } from '../../feature.ts';
 import { keptForScrapes } from '../../metrics.ts';
 import { principalOf, requireKeyStill } from '../../rest/auth.ts';
-import { acceptable, answerJson, goneOf } from '../../rest/content.ts';
+import { acceptable, answerJson, goneOf, onceClosed } from '../../rest/content.ts';
 import type { ApiDependencies } from '../../rest/dependencies.ts';
 import { dateTime, identity, integer, link, list, text, uuid } from '../../rest/description/field-schemas.ts';
 import { linkNext } from '../../rest/hydra.ts';
@@ -99,7 +99,7 @@ function feedRoute(router: Router, dependencies: ApiDependencies): void {
     const request = await readRequest(ctx, dependencies, key);
     const gone = goneOf(ctx);
     const leave = largePages.tryEnter(request.scope.clientId);
-    if (leave !== null) ctx.res.once('close', leave);
+    if (leave !== null) onceClosed(ctx, leave);
     const bytesMax = leave === null ? SMALL_PAGE_BYTES_MAX : PAGE_BYTES_MAX;
     const read = (after: FeedPosition | null) => readPage(request, after, bytesMax, dependencies);
     const readAgain = async (after: FeedPosition) => {

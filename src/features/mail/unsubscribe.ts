@@ -60,8 +60,12 @@ export function unsubscribeRoutes(
 
   router.post('/unsubscribe/:token', secureForm, async (ctx) => {
     const [token, choice] = [tokenOf(ctx), choiceOf(ctx)];
-    const isKnown = token !== null && (await find(token)) !== null;
-    const isDone = isKnown && choice !== null && (await choose(database, token, choice, keepChoice));
+    const recipient = token === null ? null : await find(token);
+    const isDone =
+      recipient !== null &&
+      choice !== null &&
+      // Choices wait for the lock of their recipient. Without a limit, one recipient could use every connection.
+      (await limiter.runPublic(recipient.key, () => choose(database, String(token), choice, keepChoice)));
     await show(ctx, isDone ? 'done' : 'impossible');
   });
 }
