@@ -1,6 +1,6 @@
 /**
  * Reads the environment into one frozen `Config`. `config/default.env` lists every setting with its default, which the
- * environment overrides. Only this module reads `process.env`. It reports all problems at once, before anything opens.
+ * environment overrides. Only this module reads settings. It reports all problems at once, before anything opens.
  */
 
 import { readFileSync } from 'node:fs';
@@ -160,7 +160,7 @@ const MEBIBYTE = 1_048_576;
 const FIXED = Object.freeze({
   /** An attempt uses about 50 kB, so all of them use 13 MB. More attempts would only make receivers slower. */
   attemptsInFlightMax: 256,
-  /** For clients' short queries, and as many for the worker thread. Leaves two cores of PostgreSQL for the pipeline. */
+  /** For clients' short queries, and as many for the worker thread. Few, because the pipeline also needs PostgreSQL. */
   questionConnectionsMax: 2,
   /** Changes in one transaction. More would cost more than the round trips that they save. */
   recordBatchMax: 256,
@@ -320,7 +320,7 @@ export function readConfig(environment: Environment = process.env, defaults: Env
 
 const ANY_CERTIFICATE = 'any';
 
-/** The settings that a configured mail server also needs. */
+/** The problems of settings that a configured mail server needs. */
 function mailProblems(values: Environment): readonly string[] {
   if (!values.VIGIE_SMTP_URL) return [];
   const missing = ['VIGIE_MAIL_FROM', 'VIGIE_PUBLIC_URL'].filter((name) => !values[name]);

@@ -1,6 +1,6 @@
 /** Cells of comma-separated values (RFC 4180). Spreadsheets open them, so no text may become a formula. */
 
-/** Characters that begin a formula, full-width or after others that a spreadsheet skips, and cell separators. */
+/** Matches texts that a spreadsheet may read as a formula: it accepts full-width signs, and skips some characters. */
 const FORMULA = /^(?:[\t\r\n]|[\s\p{Default_Ignorable_Code_Point}]*[=+\-@＝＋－＠])/u;
 
 export function csvCell(value: string): string {

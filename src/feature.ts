@@ -1,5 +1,5 @@
 /**
- * The interface of a feature: an object of optional functions, listed in `features.ts`. Without the feature's folder
+ * The interface of a feature: an object of optional members, listed in `features.ts`. Without the feature's folder
  * and its entry in that list, everything else compiles and works.
  */
 

@@ -136,7 +136,7 @@ export class StartBrokenOffError extends Error {
 const CONNECTIONS_MAX = 256;
 const RETRY_AFTER_SECONDS = '5';
 
-/** Answers on the ports of a service that cannot start yet: the process is alive but not ready, and why. */
+/** Answers while the service cannot start: the operations port with the reason, the API with status 503. */
 function createPlaceholderServers({ roles, operations, api }: Config, log: Log) {
   const bounds = { connectionsMax: CONNECTIONS_MAX };
   let reason = '';

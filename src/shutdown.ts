@@ -1,6 +1,6 @@
 /**
- * The orderly shutdown of a process. Its roles end first, all at the same time and each within its own time limit, so
- * that a client that keeps the API busy cannot delay the recording of an attempt. Shared resources are closed
+ * The orderly shutdown of a process. Its roles end first, all at the same time and each within its own time limit.
+ * Therefore a client that keeps the API busy cannot delay the recording of an attempt. Shared resources are closed
  * afterwards, in the reverse order of their opening.
  */
 

@@ -204,7 +204,7 @@ export const PAST_TIME: ValueRule<string> = {
 
 export const FUTURE = both('must not be in the future', 'ne doit pas être dans le futur');
 
-/** With or without a sign and an exponent. An unencoded plus sign arrives as a space. */
+/** A decimal number, with or without a sign and an exponent. An unencoded plus sign arrives as a space. */
 export const NUMBER = /^[-+ ]?\d+(\.\d+)?(e[-+]?\d{1,3})?$/i;
 const DECIMAL_LENGTH_MAX = 32;
 

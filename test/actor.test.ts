@@ -81,7 +81,7 @@ test('tell resolves on admission, before the message is handled, and waits while
   assert.deepEqual(gate.received, [[1], [2]]);
 });
 
-test('each sender is handled in its own order, for any mailbox and any batch sizes', async () => {
+test('the messages of each sender are handled in order, for any mailbox and batch sizes', async () => {
   const bounds = [
     fc.integer({ min: 1, max: 4 }),
     fc.integer({ min: 1, max: 5 }),
@@ -267,7 +267,7 @@ test('a message that fails alone is dead-lettered, and the others continue in th
   );
 });
 
-test('dead-lettering waits for a server like any other work, and a bug in it stops the actor', async () => {
+test('dead-lettering is retried after a transient error like any other work, and a bug in it stops the actor', async () => {
   const bug = new TypeError('another bug');
   const outcomes = [away, null, bug, bug, bug, bug];
   const { actor, failures, tick } = spawnFor<number>({
@@ -304,13 +304,13 @@ test('neither the mailbox nor a batch exceeds its weight, except for one message
   assert.equal(await hasSettled(heavy), false);
   await gate.open();
   assert.equal(await hasSettled(heavy), true);
-  assert.equal(await hasSettled(behind), false, 'a light one does not overtake');
+  assert.equal(await hasSettled(behind), false, 'a light message does not overtake a heavy one');
   await gate.open();
   await gate.open();
   assert.deepEqual(gate.received, [[4], [6, 3], [30], [1, 9]]);
 });
 
-test('the cause and duration of a failure are reported until the actor works again, is drained, or fails for another cause', async () => {
+test('a failure is reported with its latest cause and its whole duration, until the actor works again or is drained', async () => {
   const gate = gated<number>();
   const { actor, supervisor, tick } = spawnFor({ receive: gate.receive });
   void actor.tell(1);
@@ -370,7 +370,7 @@ test('a failure after the grace of a drain is reported, and does not affect read
   await tick(DRAIN_MAX_MS);
   await drained;
   await gate.fail(away);
-  assert.equal(failures.at(-1)?.error, away, 'it is told');
+  assert.equal(failures.at(-1)?.error, away, 'the failure is reported');
   assert.deepEqual(supervisor.failing(0), []);
 });
 

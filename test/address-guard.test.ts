@@ -49,7 +49,7 @@ const REFUSED = {
   ],
   NAT64: ['64:ff9b::8.8.8.8', '64:ff9b::7f00:1', '64:ff9b:1::a00:1'],
   '6to4 and Teredo': ['2002:7f00:1::1', '2002:808:808::1', '2001::1', '2001:0:4136:e378:8000:63bf:3fff:fdd2'],
-  'zones and nonsense': ['fe80::1%eth0', '', 'localhost', '1.2.3.4.5', '8.8.8.8 ', '8.8.8.8/32'],
+  'zones and malformed addresses': ['fe80::1%eth0', '', 'localhost', '1.2.3.4.5', '8.8.8.8 ', '8.8.8.8/32'],
 };
 
 test('public unicast addresses are allowed', () => {
@@ -62,7 +62,7 @@ for (const [what, addresses] of Object.entries(REFUSED)) {
   });
 }
 
-test('hosts of endpoints follow the same rules as address or name, with or without the root’s dot', () => {
+test('the host of an endpoint is checked as an address or as a name, with or without a trailing dot', () => {
   for (const host of ['example.com', 'hooks.example.com.', '8.8.8.8', '[2606:4700:4700::1111]']) {
     assert.equal(hostFault(host), null, host);
   }
@@ -81,7 +81,7 @@ test('hosts of endpoints follow the same rules as address or name, with or witho
   }
 });
 
-test('no IPv6 form hides an IPv4 address', () => {
+test('an IPv6 address that embeds an IPv4 address is refused', () => {
   const prefixes = ['::ffff:', '::', '::ffff:0:', '64:ff9b::', '64:ff9b:1::', '2002:'];
   fc.assert(
     fc.property(fc.ipV4(), fc.constantFrom(...prefixes), (address, prefix) => {

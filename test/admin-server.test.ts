@@ -1,4 +1,4 @@
-/** Who may use the administration interface, and what a watcher receives if it is too slow. */
+/** Access to the administration interface by certificate or token, and the limits of its watches. */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -28,7 +28,7 @@ test('with client authorities, a client needs one of their certificates and no t
   assert.equal(stranger?.code, status.UNAVAILABLE);
 });
 
-test('a missing token is generated once, and only its owner can read it', async (t) => {
+test('concurrent callers generate a missing token once, and the file contains it', async (t) => {
   const folder = await emptyDirectory(t);
   assert.equal(await readToken(folder), null);
   const tokens = await Promise.all([readOrMakeToken(folder), readOrMakeToken(folder), readOrMakeToken(folder)]);
@@ -58,7 +58,7 @@ test('a slow watcher learns how many events it missed, and gets the newest', asy
   assert.equal(seen.at(-1)?.change?.newValue, '2999');
 });
 
-test('at most sixteen clients watch at once, another may watch when one cancels, and a stopping server ends all watches', async (t) => {
+test('at most sixteen watches run at once, another may begin when one is cancelled, and a stopping server ends all', async (t) => {
   let watching = 0;
   const watch = async () => {
     watching += 1;

@@ -84,7 +84,7 @@ async function statusOfEnd(stream: ClientHttp2Stream): Promise<number> {
   return Number(headers['grpc-status']);
 }
 
-test('anyone may ask for health or watch its changes', async (t) => {
+test('a client without a valid token may check health and watch its changes', async (t) => {
   const { server } = await startServer(t);
   const client = healthClient(server);
   assert.equal(await checkHealth(client, ''), 'SERVING');
@@ -103,7 +103,7 @@ test('anyone may ask for health or watch its changes', async (t) => {
   await assert.rejects(async () => known.next(), { code: status.UNAVAILABLE });
 });
 
-test('at most sixteen clients watch health at once, and another may watch when one leaves', async (t) => {
+test('at most sixteen watches of health run at once, and others may begin when they are cancelled', async (t) => {
   const client = healthClient((await startServer(t)).server);
   const watchMany = async () => {
     const watches = Array.from({ length: 16 }, (_, i) => client.watch({ service: `name ${i}` }));
@@ -114,7 +114,7 @@ test('at most sixteen clients watch health at once, and another may watch when o
   const watches = await watchMany();
   const [refused] = (await once(client.watch({ service: '' }).resume(), 'error')) as [ServiceError];
   assert.equal(refused.code, status.RESOURCE_EXHAUSTED);
-  assert.equal(await checkHealth(client, ''), 'SERVING', 'one look is still possible');
+  assert.equal(await checkHealth(client, ''), 'SERVING', 'a single check is still answered');
   for (const watch of watches) watch.cancel();
   await until(
     () => watchMany().catch(() => null),
@@ -166,12 +166,12 @@ test('connections without a token displace each other, never those with a token'
   }
   const isOpen = ({ destroyed, readyState }: Socket) => !destroyed && readyState === 'open';
   await untilIs(() => strangers.filter(isOpen).length, 16);
-  assert.ok(strangers.slice(-16).every(isOpen), 'the longest there went first');
-  assert.equal((await ask())?.code, status.INVALID_ARGUMENT, 'on the connection of the beginning');
-  assert.equal(await checkHealth(healthClient(server), ''), 'SERVING', 'who comes last is heard');
+  assert.ok(strangers.slice(-16).every(isOpen), 'the oldest connections are closed first');
+  assert.equal((await ask())?.code, status.INVALID_ARGUMENT, 'the connection with a token is still open');
+  assert.equal(await checkHealth(healthClient(server), ''), 'SERVING', 'a new connection is served');
 });
 
-test('a message may have four mebibytes, packed or not', async (t) => {
+test('a message above four mebibytes is refused, compressed or not', async (t) => {
   const { server } = await startServer(t);
   const session = openSession(server);
   const long = beginCall(session, CHECK);

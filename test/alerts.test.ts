@@ -86,9 +86,9 @@ test('deliveries of a match are numbered across batches and endpoints', () => {
   assert.deepEqual([first.began, second.began], [[match], []]);
   assert.deepEqual(tuplesOf(second.changedMatches, 'id', 'hasBegun', 'createdAt'), [[match?.id, true, NOW]]);
   const silent = follow([judged(CHEAPER, [7], [7])], { known: second.changedMatches, route: { subscribedEvents: [] } });
-  assert.deepEqual(silent, NOTHING, 'what is not told is neither counted nor written');
+  assert.deepEqual(silent, NOTHING, 'an event without a subscription is neither numbered nor written');
   const unsent = follow([judged(CHEAPER, [7], [7])], { known: second.changedMatches, route: { eventEndpoint: null } });
-  assert.deepEqual([unsent.deliveries, unsent.feedItems.map(({ sequence }) => sequence)], [[], [7, 8]], 'the feed is');
+  assert.deepEqual([unsent.deliveries, valuesOf(unsent.feedItems, 'sequence')], [[], [7, 8]], 'the feed has both');
   assert.deepEqual(
     tuplesOf(unsent.feedEntries, 'clientId', 'id'),
     unsent.feedItems.map(({ id }) => [ROUTE.clientId, id]),
@@ -119,7 +119,7 @@ test('a document is written once for each change and variant, and without contac
     assert.equal(documents.get(snapshotId)?.includes(CONTACT.email), searchNumber !== 9);
 });
 
-test('match ids ascend and carry the time of their snapshot, even if the clock was set back', () => {
+test('delivery ids ascend and carry the time of their snapshot, even if the clock was set back', () => {
   const ids: Uuid[] = [];
   const other: Match = { ...MATCH, searchNumber: searchNumberOf(8), lastDeliveryId: timeOrderedUuid(new Date(0)) };
   let known: readonly Match[] = [];
@@ -141,5 +141,5 @@ test('match ids ascend and carry the time of their snapshot, even if the clock w
   }
   assert.equal(ids.length, 24);
   assert.deepEqual(ids.toSorted(), ids);
-  assert.equal(createdAtOf(ids.at(-1) as Uuid).getTime(), NOW.getTime() + 60_000, 'the clock is followed again');
+  assert.equal(createdAtOf(ids.at(-1) as Uuid).getTime(), NOW.getTime() + 60_000, 'the clock decides again');
 });

@@ -1,4 +1,4 @@
-/** Alternatives of a search (decisions, section 16): an oracle of its own, the index, reasons, and e-mails' words. */
+/** Alternatives of a search (decisions, section 16): an independent oracle, the index, reasons, and e-mails. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -88,7 +88,7 @@ function randomFacts(): PropertyFacts {
   };
 }
 
-test('definition, index and an oracle of their own agree, while searches change', () => {
+test('the definition, the index and an independent oracle agree while searches change', () => {
   const index = new SearchIndex();
   const searches = new Map<number, Asked>();
   let found = 0;

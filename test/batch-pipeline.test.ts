@@ -114,7 +114,7 @@ async function run(seed: number, failures: number, badShare: number) {
   return { items, store, handedOn, deadLettered };
 }
 
-test('everything is written once, in the order of its key, and passed on', async () => {
+test('every item is written once, in the order of its key, and then handed on', async () => {
   let mostTogether = 0;
   for (let seed = 1; seed <= 200; seed++) {
     const { items, store, handedOn } = await run(seed, 0.1, 0);
@@ -148,7 +148,7 @@ test('only the message that cannot be recorded because of a bug is dead-lettered
   }
 });
 
-test('while a large state is recorded, all items of other keys are, and the items of its key wait in order', async () => {
+test('while a large state is recorded, all items of other keys are recorded, and the items of its key wait in order', async () => {
   const written: number[] = [];
   const [small, large] = [createGate(), createGate()];
   const pipeline = new BatchPipeline<Item, { rest: Rest<Item> }>({

@@ -68,7 +68,7 @@ test('only missing streams and consumers are created', async () => {
   assert.ok(!consumers.has(`${RETRIES_STREAM}/retries-3`));
 });
 
-test('an error other than "not found" creates nothing', async () => {
+test('after an error other than "not found" nothing is created', async () => {
   for (const error of [notFound(503), new NatsError('timeout', 'TIMEOUT'), new Error('connection closed')]) {
     assert.equal(isMissing(error), false);
     const { broker, streams } = brokerWith([], error);
@@ -87,7 +87,7 @@ test('an advert is published under its property, inside the stream that intake r
 });
 
 for (const namespace of [null, 'west', 'ile-de-france-2']) {
-  test(`each retry's subject is read by exactly one consumer, and an endpoint keeps its own (${namespace})`, async () => {
+  test(`each retry's subject is read by exactly one consumer, the same for all retries of an endpoint (${namespace})`, async () => {
     const names = brokerNames(namespace);
     const { broker, streams, consumers } = brokerWith([], notFound(), names);
     await ensureRetries(broker);
@@ -118,7 +118,7 @@ test('without a namespace names have no suffix', () => {
   });
 });
 
-test('namespaces share only the adverts', async () => {
+test('namespaces share only the streams of adverts and of rejected adverts', async () => {
   const made = new Map<string | null, readonly string[]>();
   for (const namespace of [null, 'west', 'west-2']) {
     const { broker, streams, consumers } = brokerWith([], notFound(), brokerNames(namespace));

@@ -11,7 +11,7 @@ for (const [name, build] of [
   ['the schema of webhooks', webhookSchema],
   ['the Hydra documentation', hydraDocumentation],
 ] as const) {
-  test(`${name} equals the document built for each URL, and is built once`, () => {
+  test(`${name} equals the document built for each URL, and is built once with a URL and once without`, () => {
     let builds = 0;
     const document = cachedDocument((baseUrl) => {
       builds += 1;

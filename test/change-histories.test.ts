@@ -123,7 +123,7 @@ function inAnotherOrder(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).reverse());
 }
 
-test('a message older than its advert has no effect, wherever it appears', () => {
+test('a message older than the newest one about its advert has no effect, wherever it appears', () => {
   fc.assert(
     fc.property(history, fc.nat(), fc.nat(), (messages, early, late) => {
       const message = messages[early % messages.length] as IntakeMessage;

@@ -1,4 +1,4 @@
-/** The table of commands is complete: each command describes its arguments, with an example that it would accept. */
+/** The table of commands is consistent, and agrees with the help, the changelog and the documents. */
 
 import assert from 'node:assert/strict';
 import { access, readdir, readFile } from 'node:fs/promises';
@@ -17,7 +17,7 @@ const groups = await Promise.all(
 );
 const all: readonly Command[] = [...COMMANDS.commands, ...groups.flat()];
 
-test('the help of every command shows its arguments and an example with its own options', () => {
+test('the help of every command shows its options, and an example that uses no other options', () => {
   assert.ok(all.length > 35);
   for (const command of all) {
     const { words, example, options = {}, group } = command;
@@ -53,7 +53,7 @@ test('no command is a prefix of another', () => {
   }
 });
 
-test('the help of all names every command and group', () => {
+test('the help of the program and of the admin group lists every command and group', () => {
   const top = helpOfAll('', COMMANDS.commands, COMMANDS.groups);
   for (const { words } of [...COMMANDS.commands, ...COMMANDS.groups]) assert.ok(top.includes(`  ${words} `), words);
   const admin = helpOfAll('admin', groups.flat(), []);
@@ -98,7 +98,7 @@ test('every command in the documents exists with its options, and commands of ot
   }
 });
 
-test('every link in the documents refers to an existing file and heading', async () => {
+test('every relative link in the documents refers to an existing file and heading', async () => {
   for (const page of [...PAGES, 'src/README.md', 'bench/README.md']) {
     for (const [, path = '', heading] of (await pageOf(page)).matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)/g)) {
       const target = path === '' ? page : join(dirname(page), path);

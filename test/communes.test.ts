@@ -107,11 +107,11 @@ describe('communes of France', () => {
     const lost = [...reference.cities()].filter(({ location }) => location === null);
     assert.deepEqual(lost, []);
     assert.deepEqual(reference.city('69123')?.location, { lat: 45.758, lon: 4.832 });
-    // Merged after La Poste's list was made: its centre comes from its former communes.
+    // This commune is newer than La Poste's list, so its centre is derived from its former communes.
     assert.ok(reference.city('49126')?.location);
   });
 
-  it('finds every arrondissement by its own centre, and by its second half', () => {
+  it('finds every arrondissement by its centre, and Paris 12e by a point in the Bois de Vincennes', () => {
     const arrondissements = [...reference.cities()].filter(({ cityParentId }) => cityParentId !== null);
     assert.equal(arrondissements.length, 45);
     for (const { insee, location } of arrondissements) {
@@ -174,7 +174,7 @@ describe('communes of France', () => {
         '83137',
       ],
       ['village that has fewer than a thousand inhabitants', { lat: 46.1534, lon: 4.9261 }, '01001'],
-      ['Monaco is no commune', { lat: 43.7312, lon: 7.4197 }, null],
+      ['coordinates in Monaco', { lat: 43.7312, lon: 7.4197 }, null],
       ['zip code of one commune, name unknown', { zipcode: '83000', name: 'La Seyne' }, '83137'],
       ['zip code of several and no name', { zipcode: '01400' }, null],
       ['zip code of several and an unknown name', { zipcode: '01400', name: 'Nowhere' }, null],
@@ -225,7 +225,7 @@ describe('communes of France', () => {
     });
 
     for (const [title, place, zipcode] of [
-      ['of several none is invented', { insee: '33063' }, null],
+      ['a commune with several zip codes', { insee: '33063' }, null],
       ['75000 is none of Paris', { zipcode: '75000', name: 'Paris' }, null],
       ['one that the commune does not have', { insee: '83137', zipcode: '75015' }, null],
       ['the stated one of several', { insee: '83137', zipcode: '83200' }, '83200'],

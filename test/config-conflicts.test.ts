@@ -39,7 +39,7 @@ test('the admin interface uses plaintext only on the loopback', () => {
     const [problem = '', ...others] = problemsOf({ VIGIE_ADMIN_ADDRESS: `${host}:9465` });
     assert.match(problem, /^VIGIE_ADMIN_ADDRESS has .* plaintext is allowed only on loopback/);
     assert.deepEqual(others, []);
-    assertNone(problemsOf({ VIGIE_ADMIN_ADDRESS: `${host}:9465`, VIGIE_ROLES: 'intake,api' }), 'nobody opens it');
+    assertNone(problemsOf({ VIGIE_ADMIN_ADDRESS: `${host}:9465`, VIGIE_ROLES: 'intake,api' }), 'not opened');
   }
   for (const host of ['127.0.0.1', '127.9.9.9', '[::1]', 'localhost']) {
     assert.deepEqual(problemsOf({ VIGIE_ADMIN_ADDRESS: `${host}:9465` }), []);

@@ -50,7 +50,7 @@ test('the caller’s defaults take precedence over the file, and the environment
   assert.deepEqual([config.logLevel, config.api.port, config.operations.port], ['warn', 2, 9464]);
 });
 
-test('a namespace has a name, or is the one called default', () => {
+test('an empty namespace and "default" mean no namespace, and other names are kept', () => {
   const namespaceOf = (name: string): string | null => readConfig({ VIGIE_NAMESPACE: name }).namespace;
   assert.deepEqual(['', 'default', 'ile-de-france-2', 'x'.repeat(32)].map(namespaceOf), [
     ...[null, null, 'ile-de-france-2', 'x'.repeat(32)],
@@ -124,7 +124,7 @@ for (const [name, values, problem] of FAULTS) {
   });
 }
 
-test('VIGIE_SMTP_URL contains only a server, and requires a sender and the public URL', () => {
+test('VIGIE_SMTP_URL contains only a server and credentials, and requires a sender and the public URL', () => {
   const rest = { VIGIE_MAIL_FROM: 'Vigie <a@b.example>', VIGIE_PUBLIC_URL: 'https://vigie.example' };
   for (const url of ['smtp://me:secret@h:587', 'smtps://h', 'smtp://h/', 'smtp://[::1]:25']) {
     assert.deepEqual(problemsOf({ ...rest, VIGIE_SMTP_URL: url }), []);

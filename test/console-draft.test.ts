@@ -162,7 +162,7 @@ test('a new search accepts homes without a description; unknown values of cleare
   assert.deepEqual(cleared.orMissing, ['areas']);
 });
 
-test('text that is not a number or not valid JSON stays unchanged', () => {
+test('text that is not a number is sent unchanged, and a context that is not valid JSON is refused', () => {
   for (const text of ['12 00', '12.5.1', 'beaucoup', '1,5,2'])
     assert.equal(bodyOf({ ...NEW_DRAFT, budgetMin: text }).budgetMin, text);
   assert.throws(() => bodyOf({ ...NEW_DRAFT, context: '{' }), ContextError);
@@ -187,7 +187,7 @@ test('words without a letter and groups without a word are no condition', () => 
   assert.deepEqual(bodyOf({ ...NEW_DRAFT, groups }).expressions, []);
 });
 
-test('a preview contains the criteria, not the recipients', () => {
+test('a preview contains the criteria, without title, context, recipients and notification settings', () => {
   const criteria = criteriaOf(bodyOf(draftOf(SAVED)));
   for (const name of ['title', 'context', 'endpointRecipient', 'notificationEnabled', 'subscribedEvents'])
     assert.ok(!(name in criteria), name);
@@ -214,7 +214,7 @@ test('a violation within a member is shown at its field, and one without a field
   assert.deepEqual(violations.others, ['nowhere: is no member']);
 });
 
-test('every fragment is read, and none breaks the page', () => {
+test('an encoded fragment is decoded, and an invalid one causes no error', () => {
   for (const text of ['a b&c=d+é#?', 'https://portal.example/1?x=%20y'])
     assert.equal(decoded(encodeURIComponent(text)), text);
   for (const text of ['%', '%zz', '%ff%fe', '']) assert.equal(typeof decoded(text), 'string');
@@ -239,7 +239,7 @@ test('the map measures distances as the service does', () => {
   assert.ok(Math.abs(drawn / worldLength(pageDistanceKm(toulon, north), toulon.lat) - 1) < 0.002);
 });
 
-test('the newest matches are kept, up to the number that the map shows', () => {
+test('the newest matches are kept, at most a tenth more than the map shows, and those of a search can be removed', () => {
   const pins = createPinTable();
   for (let at = 0; at < PINS_MAX * 1.3; at++) {
     const createdAt = new Date(at * 1_000).toISOString();
@@ -291,6 +291,6 @@ test('a price history begins with the price before the first change', () => {
   assert.deepEqual(valuesOf(prices, 'price'), [100, 90, 80]);
 });
 
-test('the console asks about more than fifty matches a day, as an integer', () => {
+test('the console asks for confirmation above fifty matches a day, with a rounded number above fifty', () => {
   assert.deepEqual([null, 0, 49.9, 50, 50.001, 51.4, 139.6].map(floodOf), [null, null, null, null, 51, 51, 140]);
 });

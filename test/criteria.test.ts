@@ -1,4 +1,4 @@
-/** Each rule of decisions, section 3, at its boundary: the definition and both kinds of index agree. */
+/** Rules of decisions, section 3, at their boundaries: the definition and the index agree. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -108,7 +108,7 @@ test('a place on the circle is inside, and a place one micrometre farther is not
   }
 });
 
-test('circles extend across the date line, and are right overseas and in Corsica', () => {
+test('circles extend across the date line and are right overseas; Corsica is found by department, city and zip code', () => {
   assert.ok(inAreas({ circle: { lat: -13.3, lon: -179.9, radiusKm: 50 } }, { lat: -13.3, lon: 179.8 }));
   assert.ok(inAreas({ circle: { lat: -13.3, lon: 179.9, radiusKm: 50 } }, { lat: -13.3, lon: -179.8 }));
   assert.ok(!inAreas({ circle: { lat: -13.3, lon: 179.9, radiusKm: 10 } }, { lat: -13.3, lon: -179.8 }));
@@ -127,7 +127,7 @@ test('one area is sufficient; without coordinates only named places count', () =
   assert.ok(inAreas({ circle: far, zipcodes: ['75001'] }, { lat: null, lon: null }));
 });
 
-test('a city includes its arrondissements and matches once, an arrondissement excludes the others', () => {
+test('a city includes its arrondissements and matches once, and an arrondissement does not include the others', () => {
   assert.ok(inAreas({ inseeCodes: ['75056', '75101'], zipcodes: ['75001'] }));
   assert.ok(!inAreas({ inseeCodes: ['75102'] }));
 });
@@ -244,7 +244,7 @@ function percentByDefinition(facts: PropertyFacts): number | null {
   return median === undefined ? null : ((facts.price / size - median) / median) * 100;
 }
 
-test('the index finds by the market difference what its definition says, alone and with orMissing', () => {
+test('the index and the definition agree on the market difference, alone and with orMissing', () => {
   const bound = fc.constantFrom(null, null, -90, -80, -50, -20, -0.5, 0, 20, 100, 500);
   const stated = facts.map(({ transactionType, propertyType, price, surface, departmentCode, ...others }) => ({
     ...others,

@@ -31,7 +31,7 @@ describe('the recorded market', () => {
     assert.deepEqual(JSON.parse(JSON.stringify(recordMarket())), recording);
   });
 
-  it('is located in the communes that it states, mostly in large towns', async () => {
+  it('is located in the communes that it states, most often in Toulon, Paris and Lyon', async () => {
     const reference = await loadReference();
     const towns = new Map<string, number>();
     for (const { property } of rounds(1).filter(isUpsert)) {
@@ -48,12 +48,12 @@ describe('the recorded market', () => {
     assert.deepEqual([first, second, third], ['Toulon', 'Paris', 'Lyon']);
   });
 
-  it('has texts in the style of agents', () => {
+  it('has well-formed texts and plausible prices', () => {
     for (const { property, advert } of rounds(1).filter(isUpsert)) {
       const { title, description, price } = advert;
       const all = `${title} ${description}`;
       assert.doesNotMatch(all, /\b0 (?:chambre|pièce|m²)|de une|undefined|null|NaN|\s{2}|\.\./, all);
-      assert.doesNotMatch(title ?? '', /^\P{Ll}*$/u, 'no title is shouted');
+      assert.doesNotMatch(title ?? '', /^\P{Ll}*$/u, 'a title has lower-case letters');
       assert.ok((title ?? '').length <= 80 && (description ?? '').length >= 120, all);
       assert.notEqual(property.bedroom, 0);
       const { transactionType, propertyType } = property;
@@ -64,7 +64,7 @@ describe('the recorded market', () => {
     }
   });
 
-  it('has new homes in each round, and every home expires', () => {
+  it('has new homes in each round, and never as many live ones as the recording has adverts', () => {
     const seen = new Set<string>();
     const live = new Set<string>();
     const counts: number[] = [];
@@ -72,7 +72,7 @@ describe('the recorded market', () => {
     for (const [position, message] of all.entries()) {
       const { advertUuid } = message;
       if (isUpsert(message)) live.add(advertUuid);
-      else assert.ok(live.delete(advertUuid), 'what expires was offered');
+      else assert.ok(live.delete(advertUuid), 'an expiring advert is live');
       seen.add(advertUuid);
       if ((position + 1) % recording.messages.length === 0) counts.push(live.size);
     }

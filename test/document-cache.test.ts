@@ -1,4 +1,4 @@
-/** Documents that were already recorded or read come from memory, which is limited. */
+/** Documents that were already recorded or read are served from a cache of limited size. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

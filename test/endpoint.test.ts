@@ -15,7 +15,7 @@ const URLS = [
   'https://b.example/1',
 ];
 
-test('an endpoint is a client and its whole URL, in 32 hexadecimal digits', () => {
+test('the key of an endpoint differs by client and by whole URL, and has 32 hexadecimal digits', () => {
   const keys = [CLIENT, NEIGHBOUR].flatMap((client) => URLS.map((url) => endpointKeyOf(client, url)));
   assert.equal(new Set(keys).size, 2 * URLS.length);
   for (const key of keys) assert.match(key, /^[0-9a-f]{32}$/);

@@ -160,7 +160,7 @@ test('a criterion that is never unknown is not accepted as unknown', () => {
   }
 });
 
-test('a reason states what the property is', () => {
+test('a reason states whether the property is furnished, and whether that was requested', () => {
   const sentences = ([true, false, null] as const).map((is) => frenchReason({ furnished: true }, is));
   assert.deepEqual(sentences, [
     'Le bien est meublé, comme demandé.',

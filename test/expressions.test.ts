@@ -207,7 +207,7 @@ test('the three forms mean the same', () => {
   assert.deepEqual(parseExpressions([{ word: 'balcon' }, { word: 'cave', includes: 'false', strict: 1 }]), expected);
 });
 
-test('every fault of a request is reported at its place, and entries beyond the limits are not read', () => {
+test('every fault of a request is reported with its path, and entries beyond the limits are not read', () => {
   const faultsOf = (input: unknown) => {
     const faults: string[] = [];
     readExpressions(input, ({ path, message }) => faults.push(`${path.join('/')}: ${message.en}`));

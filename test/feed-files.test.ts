@@ -83,7 +83,7 @@ test('a plain file, a gzip file and a ZIP file that also contains photos are rea
   }
 });
 
-test('a file that is truncated, damaged, invalid or in UTF-16 is refused with one sentence', async (t) => {
+test('a file that is truncated, damaged, invalid or in UTF-16 is refused with a reason', async (t) => {
   const path = join(await emptyDirectory(t), 'snapshot');
   const bytes = Buffer.from(Array.from({ length: 9_999 }, (_, at) => `${at}`).join());
   const named = (changes = {}) => zipOf([{ name: 'Annonces.csv', bytes, ...changes }]);
@@ -175,7 +175,7 @@ async function serve(t: TestContext, answer: RequestListener): Promise<string> {
 const stopping = new AbortController().signal;
 const inside = { allowPrivateNetworks: true, stopping };
 
-test('a download sends the last ETag and date, and an unchanged file is not read', async (t) => {
+test('a download sends the last ETag, and an unchanged file is not read', async (t) => {
   const url = await serve(t, (request, response) => {
     if (request.url === '/') return response.writeHead(302, { location: '/file' }).end();
     if (request.headers['if-none-match'] === '"1"') return response.writeHead(304).end();
@@ -262,7 +262,7 @@ test('the user and password of an address are sent only to its host, and appear 
   assert.throws(() => readFeedsFile(path), /a\.url must have "%" in its user and password written as "%25"/);
 });
 
-test('a private address, an endless file, or another answer is refused with one sentence', async (t) => {
+test('a download with a bad redirect, status, size, duration or address is refused with a reason', async (t) => {
   let reached = 0;
   const target = await serve(t, (_, response) => {
     reached += 1;
@@ -301,7 +301,7 @@ test('a private address, an endless file, or another answer is refused with one 
   assert.equal(reached, 0);
 });
 
-test('a public address that redirects to a private one, even over TLS, cannot reach it', async (t) => {
+test('a redirect from a public address to a private one is not followed, even over TLS', async (t) => {
   const pems = await generate([{ name: 'commonName', value: 'agency.test' }], {
     extensions: [
       {

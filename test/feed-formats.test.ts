@@ -165,7 +165,7 @@ function advertOfColumns(column: Record<string, string>, names: readonly string[
   };
 }
 
-// oxlint-disable-next-line typescript/no-explicit-any -- whatever a mapped advert has
+// oxlint-disable-next-line typescript/no-explicit-any -- members of a mapped advert have many types
 type Loose = any;
 
 /** The product's reading, in the same form as the independent one. */
@@ -284,7 +284,7 @@ test('a feature that Poliris denies is listed as an item after the stated ones',
   const whole = withinBounds(content, () => assert.fail());
   const former = { ...whole, advert: { ...whole.advert, features: ['parking', 'piscine'] } };
   const publishedAs = (hash: string | null) => asPublished(whole, laterFeatures, identity, hash);
-  assert.deepEqual(publishedAs(hashOf(contentJson(identity, former))), former, 'a release is no change');
+  assert.deepEqual(publishedAs(hashOf(contentJson(identity, former))), former, 'a new release changes nothing');
   assert.deepEqual(publishedAs(hashOf(contentJson(identity, { ...former, property: { room: 9 } }))), whole);
   assert.deepEqual([publishedAs(hashOf(contentJson(identity, whole))), publishedAs(null)], [whole, whole]);
 });
@@ -328,7 +328,7 @@ test('a value may contain line ends and quotation marks, and a broken row does n
   }
 });
 
-test('records without a line end between them are both reported, and the second is not treated as missing', async () => {
+test('two records without a line end between them are one complaint without a reference, and another record is read', async () => {
   const lines = [1, 2, 3].map((number) => polirisLine({ 2: `R${number}` }));
   const joined = `${lines[0]?.trimEnd()}${lines[1]}`;
   for (const file of [joined + lines[2], lines[2] + joined])
@@ -353,7 +353,7 @@ test('a file of an older version, with fewer fields, is not read as half the num
   }
 });
 
-test('a row without a reference, or with a NUL, is reported with the adverts to which it may belong', async () => {
+test('a row without a reference, or with a NUL, is a complaint with its line, and with its reference if known', async () => {
   const file = Buffer.from(polirisLine({ 1: 'agence' }) + polirisLine({ 2: 'R2', 21: 'a\0b' }));
   const rows = await poliris(file);
   assert.deepEqual(kindsOf(rows), ['complaint null', 'complaint R2']);
@@ -373,7 +373,7 @@ test('a truncated export is refused, wherever it was cut', async () => {
   for (const end of [0, 2]) assert.equal((await poliris(file.subarray(0, file.length - end))).length, 2);
 });
 
-test('a file that is not Poliris, or has no end, is refused with one sentence', async () => {
+test('a file that is not Poliris, or has no end, is refused with a reason', async () => {
   await assert.rejects(poliris(Buffer.from('<html>404</html>')), /The file is not Poliris: line 1/);
   await assert.rejects(poliris(Buffer.from('id,price\n1,2\n')), /The file is not Poliris/);
   async function* endless(): AsyncGenerator<Buffer> {
@@ -559,13 +559,13 @@ test('a quotation mark within a value affects only its own row', async () => {
   assert.equal((await mapped(`id,title,price\n1,A,1\n2,${'a"'.repeat(200)},1\n`, mapping)).length, 2);
 });
 
-test('if several CSV columns have the same name, the first counts, or none', async () => {
+test('the first of several CSV columns with the same name counts, and columns without a name are ignored', async () => {
   const mapping = { format: 'csv', reference: 'id', members: { title: 'title' } };
   const [row] = advertsOf(await mapped('id,title,,,title\n1,House,a,b,c\n', mapping));
   assert.deepEqual([row?.reference, row?.content.advert], ['1', { title: 'House' }]);
 });
 
-test('an invalid mapping is reported before anything is read, with the nearest name', async () => {
+test('an invalid mapping is reported, with the nearest name of a misspelt one', async () => {
   const mapping = { format: 'csv', reference: 'id', members: { title: 'titel' } };
   await assert.rejects(mapped('id,title\n1,x\n', mapping), /No advert has titel \(the nearest one is title\)/);
   await assert.rejects(
@@ -609,7 +609,7 @@ test('truncated files of every format are refused', async () => {
   ]);
 });
 
-test('an XML bomb, deep nesting and endless values are refused with one sentence', async () => {
+test('an XML bomb is a complaint about its advert, and deep nesting and endless values are refused with a reason', async () => {
   const xml = { format: 'xml', adverts: 'a/b', reference: 'id', members: {} };
   const levels = Array.from({ length: 9 }, (_, at) => `<!ENTITY l${at + 1} "${`&l${at};`.repeat(10)}">`).join('');
   const bomb = `<!DOCTYPE a [<!ENTITY l0 "lol">${levels}]><a><b><id>&l9;</id></b></a>`;

@@ -63,7 +63,7 @@ const answered = everySchema.filter((found) => !isSent(found));
 const alerted = schemasOf(webhook.$defs);
 
 function faultsOf(found: readonly Found[], isFault: (schema: Document) => boolean): string[] {
-  assert.ok(found.length > 100, 'there are schemas to look at');
+  assert.ok(found.length > 100, 'the document has schemas');
   return found.filter(({ schema }) => isFault(schema)).map(({ path }) => path);
 }
 

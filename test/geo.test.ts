@@ -1,4 +1,4 @@
-/** Points inside an area are found on the sphere, including its border, wherever France has land. */
+/** Distances on the sphere, and points in polygons: at edges, in holes, and across the date line. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -160,7 +160,7 @@ test('only the owner of a package imports it', () => {
   );
 });
 
-test('idioms of concurrency are used in one place', () => {
+test('concurrency is written by hand only in engine/actor, and setTimeout is used elsewhere only by its listed owners', () => {
   // The console is excluded, because its page runs in a browser.
   const outside = files.filter(({ path }) => !['engine/actor', 'console'].includes(layerOf(path)));
   assertNone(
@@ -172,14 +172,14 @@ test('idioms of concurrency are used in one place', () => {
   assert.deepEqual(withAlarms, ALARM_OWNERS);
 });
 
-test('files are kebab-case nouns, and none is a collection of unrelated code', () => {
+test('names of files are kebab-case, and none names a collection of unrelated code', () => {
   const names = everywhere.map(({ path }) => basename(path));
   assertNone(
     names.filter((name) => FORBIDDEN_NAMES.test(name) || !/^[a-z0-9]+(?:-[a-z0-9]+)*(?:\.d|\.test)?\.tsx?$/.test(name)),
   );
 });
 
-test('every file begins with the reason why it exists', () => {
+test('every file begins with a doc comment', () => {
   assertNone(
     everywhere.filter(({ text }) => !/^(?:#!.*\n)?\/\*\*\s[^]*?\w[^]*?\*\/\n/.test(text)).map(({ path }) => path),
   );

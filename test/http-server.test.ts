@@ -44,11 +44,11 @@ async function started(t: TestContext, bounds: ServerBounds): Promise<Open> {
 const WHOLE = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 
 for (const [what, half] of [
-  ['headers', 'POST / HTTP/1.1\r\nHost: x\r\nX-'],
+  ['header', 'POST / HTTP/1.1\r\nHost: x\r\nX-'],
   ['body', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{'],
   ['body in chunks', 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{'],
 ] as const) {
-  test(`a request whose ${what} are not sent ends with its connection`, async (t) => {
+  test(`a request with an incomplete ${what} is answered 408, and its connection ends`, async (t) => {
     const { open } = await started(t, { connectionsMax: 10, requestTimeoutMs: 200 });
     const { received, closed } = open(half);
     await closed;

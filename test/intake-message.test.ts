@@ -182,11 +182,11 @@ const POISON: readonly [symptom: string, message: unknown, reason: RegExp][] = [
   ['no crawl time', upsertJson({ root: { crawledAt: undefined } }), /^crawledAt: /],
   ['a crawl time without offset', upsertJson({ root: { crawledAt: '2026-03-10T08:15:00' } }), /^crawledAt: /],
   [
-    'a crawl time without seconds, which is ISO 8601 all the same',
+    'a crawl time without seconds, although it is valid ISO 8601',
     upsertJson({ root: { crawledAt: '2026-03-10T08:15Z' } }),
     /^crawledAt: must be a date and time such as 2026-03-10T08:15:00\+01:00 or /,
   ],
-  ['a day that is not', upsertJson({ root: { crawledAt: '2026-02-29T08:15:00Z' } }), /^crawledAt: /],
+  ['a day that does not exist', upsertJson({ root: { crawledAt: '2026-02-29T08:15:00Z' } }), /^crawledAt: /],
   ['no property UUID', upsertJson({ property: { uuid: undefined } }), /^property.uuid: is missing$/],
   ['a malformed advert UUID', upsertJson({ advert: { uuid: `${ADVERT}0` } }), /^advert.uuid: /],
   ['no advert', upsertJson({ root: { advert: undefined } }), /^advert: /],
@@ -258,7 +258,7 @@ test('an instant is written as by Date, regardless of its digits and offset', ()
   );
 });
 
-test('an amount too small for a quotient, which would be infinite, does not stop intake', () => {
+test('a surface so small that the price per square metre would be infinite is rejected', () => {
   const bytes = Buffer.from(JSON.stringify(upsertJson({ property: { price: 1e11, surface: 5e-324 } })));
   assert.match(rejected(bytes).message, /^property.surface: /);
   decode(upsertJson({ property: { price: 1e11, surface: 0.0001 } }));

@@ -51,7 +51,7 @@ test('a client at its limit may retry in a second, however busy other clients ar
   assert.equal(seconds, 1);
 });
 
-test('refused clients get different times to retry, none earlier than the first', async () => {
+test('refused clients get times to retry that are spread evenly over eight seconds', async () => {
   let drawn = 0;
   const places = new ConcurrencyLimit(
     QUESTIONS,
@@ -128,7 +128,7 @@ test('waiting clients take turns, reads and writes of one alternate, and a disco
   leaveFirst?.();
   await Promise.all(waiting);
   assert.deepEqual(order, ['a reads', 'b reads', 'a writes', 'a reads again']);
-  assert.ok(places.tryEnter(A), 'every place is free again');
+  assert.ok(places.tryEnter(A), 'every slot is free again');
 });
 
 /** The limits of decisions, section 7. */

@@ -96,7 +96,7 @@ test('a server that offers STARTTLS gets everything encrypted, and one without i
   const stranger = await encryptingServer(t, unknown);
   const url = `smtp://127.0.0.1:${stranger.port}`;
   const any = createMailSender({ url, authoritiesFile: fileOf(right.cert), isTlsInsecure: true });
-  assert.equal((await any.send(LETTER, new Date())).error, null, 'any certificate, where that is asked for');
+  assert.equal((await any.send(LETTER, new Date())).error, null, 'any certificate is accepted on request');
   assert.deepEqual(stranger.letters, [true]);
 });
 
@@ -163,11 +163,11 @@ test('an attacker who removes STARTTLS from the server’s replies receives no p
   const strips = {
     'it is not offered': (line: string) => (isGreeting(line) ? EVERYTHING : '502 5.5.1 unknown\r\n'),
     'it is refused for now': (line: string) => (isGreeting(line) ? EVERYTHING : '454 4.7.0 not now\r\n'),
-    'the server is of the old kind': (line: string) =>
+    'only HELO is known': (line: string) =>
       line.startsWith('HELO') ? '250 mail.example\r\n' : '502 5.5.1 unknown\r\n',
     // The replies after 220 are injected in plain text before the TLS handshake. A vulnerable client would read them as
     // replies of the encrypted session.
-    'answers are slipped in': (line: string) =>
+    'replies are injected': (line: string) =>
       isGreeting(line)
         ? EVERYTHING.replace('SIZE', 'STARTTLS')
         : '220 go ahead\r\n250-mail.example\r\n250 AUTH PLAIN\r\n235 welcome\r\n250 ok\r\n250 ok\r\n354 go\r\n250 taken\r\n',

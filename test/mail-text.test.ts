@@ -192,7 +192,7 @@ test('an unannounced property is not reported as gone, and an announced one only
   assert.match(reader.mail()?.subject ?? '', /100 000 € → 90 000 €/);
 });
 
-test('for a match that began, ended and returned the last state is reported, and an end in a line with its criterion', () => {
+test('of the start, end and return of a match only the last state is reported, and an end has a line with its criterion', () => {
   const reader = startReader([{ subscribedEvents: ['property.match.end', 'property.match.resume'] }]);
   const why = { fr: 'Le prix (320 000 €) dépasse le maximum de 300 000 €.', en: 'The price is too high.' };
   const line = `Ne correspond plus à votre recherche : T3 vue mer (${why.fr})`;
@@ -208,7 +208,7 @@ test('for a match that began, ended and returned the last state is reported, and
   assert.equal(reasonsOf(reader.mail('en')), 'Fits your search again');
   reader.follow('property.match.end', why);
   reader.follow('property.match.resume');
-  assert.equal(reader.mail(), null, 'out and back');
+  assert.equal(reader.mail(), null, 'an end and a return cancel out');
   reader.follow('property.match.resume');
   reader.follow('property.match.end', why);
   assert.match(reader.mail('en')?.text ?? '', /^No longer fits your search: T3 vue mer \(The price is too high\.\)/m);
@@ -330,7 +330,7 @@ test('texts of adverts and clients are plain text in HTML and in headers', async
   reader.publish(flat(1, 90, 'A', { advert: { title: evil, publisher, energy: { category: evil, value: null } } }));
   const { subject, html, text } = reader.mail() ?? assert.fail();
   assert.doesNotMatch(html, /<script|<img src=x/);
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the test looks for them
   assert.doesNotMatch(subject + html + text, /\r|\u202e|\0/);
   assert.doesNotMatch(subject, /\n/);
   const bytes = await messageBytes({
@@ -360,7 +360,7 @@ test('only web addresses of an advert are used, and a long title is cut between 
   assert.doesNotMatch(JSON.stringify(reader.mail()), /javascript/);
 });
 
-test('a message has a stable name and date, and unsubscribes in one click', async () => {
+test('a message has a stable Message-ID and date, and unsubscribes in one click', async () => {
   const id = timeOrderedUuid(new Date('2026-03-10T09:00:00Z'));
   // Frozen, as the configuration is.
   const from = Object.freeze({ name: 'Vigie', address: 'alerts@vigie.example' });

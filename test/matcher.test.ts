@@ -45,7 +45,7 @@ test('warming up leaves nothing in the index', () => {
   assert.deepEqual([index.size, index.stats().blocks], [0, 0]);
 });
 
-/** Passes on rows as the feed does for a page. */
+/** Passes on rows as `changedSince` does for a page. */
 async function page(onSearch: OnSearch, looks: number[], look: () => number): Promise<string> {
   for (let number = 1; number <= SEARCHES; number++) {
     looks.push(look());

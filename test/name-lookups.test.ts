@@ -94,7 +94,7 @@ test('names are found in the hosts file, then in the search domains of resolv.co
     'hooks.other.team.svc.cluster.local',
   ]);
   assert.deepEqual(await found('example.com.'), ['10.0.0.3', 'example.com']);
-  assert.equal((await found('example.com')).length, 4, 'fewer than five dots: the search domains come first');
+  assert.equal((await found('example.com')).length, 4, 'fewer than five dots: the search domains are tried first');
   await assert.rejects(lookUp('nowhere'), /ENOTFOUND/);
   asked.splice(0);
   await writeFile(confPath, 'domain svc.cluster.local\n');

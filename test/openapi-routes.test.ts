@@ -10,7 +10,7 @@ import { openApiDocument } from '../src/rest/description/openapi.ts';
 /** Routes not meant for clients: pages, contracts, and links in e-mails. */
 const FOR_OTHERS = /^\w+ \/(?:$|docs|contexts\/|openapi\.json$|schemas\/|unsubscribe\/)/;
 
-test('lists every route that the router serves to clients, and no other', async () => {
+test('the document lists every route that the router serves to clients, and no other', async () => {
   const { paths } = openApiDocument('0.0.0', contractExamples(await loadReference())) as {
     readonly paths: Readonly<Record<string, object>>;
   };

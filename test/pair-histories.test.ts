@@ -275,14 +275,14 @@ function check(model: Model, kept: number, seen: Map<string, number>): void {
   const back = reasons.find(({ code }) => code === 'came-back');
   // The first one is the beginning of the match itself.
   const hasReturned = holds && model.returns.length > 1;
-  if (back !== undefined) assert.ok(hasReturned, 'it came back');
+  if (back !== undefined) assert.ok(hasReturned, 'the match has returned');
   // With several adverts, a crawl without an event may make another one represent the property. Former room counts are
   // not recorded.
   const isRetraced =
     kept === 0 &&
     model.stored?.state.adverts.length === 1 &&
     versions.every(({ criteria }) => criteria.room.min === null);
-  if (isRetraced) assert.equal(back !== undefined, hasReturned, 'what is recorded is said');
+  if (isRetraced) assert.equal(back !== undefined, hasReturned, 'the records suffice to state it');
   if (back !== undefined && back.at !== null) assert.deepEqual(back.at, model.standing?.at);
 }
 
@@ -326,7 +326,7 @@ test('later events of a match are explained by the search not subscribing to the
   }
 });
 
-test('events to which a search subscribes are not explained that way', () => {
+test('a pair without a match is explained by a missing subscription only if the search lacks one', () => {
   for (const hearsPrices of [true, false]) {
     const model = new Model(hearsPrices);
     model.save(0, { budgetMax: null, surfaceMin: null, roomMin: null }, true);

@@ -47,7 +47,7 @@ const decimal = fc.record({
 });
 const price = fc.record({ digits: fc.bigInt({ min: 0n, max: 10n ** 9n }), decimals: fc.nat({ max: 2 }) });
 
-test('it is the hundredth nearest to the exact quotient, and of two the one farther from zero', () => {
+test('the variation is the hundredth nearest to the exact quotient, and of two the one farther from zero', () => {
   const numberOf = ({ digits, decimals }: { digits: bigint; decimals: number }) => Number(`${digits}e-${decimals}`);
   fc.assert(
     fc.property(fc.oneof(price, decimal), fc.oneof(price, decimal), (before, after) => {

@@ -48,7 +48,7 @@ async function importText(name: string, content: string | Buffer): Promise<Impor
 const NONE = { kindergarten: 0, school: 0, restaurant: 0, hospital: 0, parking: 0 };
 
 describe('real files', unlessReal, () => {
-  it('Monaco, GeoJSON converted by osmium: nodes, ways and relations', unlessOsmium, async () => {
+  it('of Monaco, converted to GeoJSON by osmium, give points for nodes, ways and relations', unlessOsmium, async () => {
     const amenities = join(directory, 'amenities.osm.pbf');
     await run('osmium', ['tags-filter', '-o', amenities, real('monaco_2021-11.osm.pbf'), 'nwr/amenity']);
     const exported = ['export', '-f', 'geojsonseq', '--geometry-types=point,polygon', amenities];
@@ -73,7 +73,7 @@ describe('real files', unlessReal, () => {
     );
   });
 
-  it('Ille-et-Vilaine, annuaire de l’éducation: all 996 rows', async () => {
+  it('of the annuaire de l’éducation of Ille-et-Vilaine give all 996 schools', async () => {
     const { read, kept, skipped, points, format } = await importFile(real('annuaire_education_35_2023.csv.gz'));
     assert.equal(format, 'annuaire-education');
     assert.equal(read, 996);
@@ -86,7 +86,7 @@ describe('real files', unlessReal, () => {
     );
   });
 
-  it('are the same, compressed or not', async () => {
+  it('give the same points, compressed or not', async () => {
     const packed = await importFile(real('annuaire_education_35_2023.csv.gz'));
     const unpacked = gunzipSync(await readFile(real('annuaire_education_35_2023.csv.gz')));
     assert.deepEqual((await importText('annuaire.csv', unpacked)).points, packed.points);
@@ -98,7 +98,7 @@ describe('real files', unlessReal, () => {
     assert.equal(shares.at(-1), 1);
   });
 
-  it('give an error or all points, never a crash, if they are truncated anywhere or have changed bytes', async () => {
+  it('give points or an import error, and no other error, if they are truncated or have changed bytes', async () => {
     const random = createRandom(11);
     const packed = await readFile(real('annuaire_education_35_2023.csv.gz'));
     for (let i = 0; i < 30; i++) {

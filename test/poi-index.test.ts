@@ -116,7 +116,7 @@ describe('points at the same or nearly the same location', () => {
 });
 
 describe('building an index', () => {
-  it('lets the event loop run some hundred times for a hundred thousand points', async () => {
+  it('lets the event loop run more than a hundred times for a hundred thousand points', async () => {
     const given = samplePoints(100_000, 9, [43, 45], [4, 7]);
     let isDone = false;
     let ticks = 0;

@@ -55,8 +55,8 @@ const SHAPES: Record<string, (corners: number) => readonly Polygon[]> = {
   'round a pole': (n) => [[coast(0, 86, 4, n)]],
   'a line': (n) => [[closed(n, (part) => [2 + part, 46])]],
   'a point': (n) => [[closed(n, () => [2, 46])]],
-  'many small ones': (n) => Array.from({ length: n }, () => [coast(between(0, 4), between(44, 48), 0.1, 4)]),
-  'one inside out of another': (n) => [[coast(2, 46, 2, n)], [coast(3, 46, 2, n)], [coast(2, 46, 0.1, 5)]],
+  'many small polygons': (n) => Array.from({ length: n }, () => [coast(between(0, 4), between(44, 48), 0.1, 4)]),
+  'overlapping and nested polygons': (n) => [[coast(2, 46, 2, n)], [coast(3, 46, 2, n)], [coast(2, 46, 0.1, 5)]],
   'a ring that does not close': (n) => [[coast(2, 46, 2, n).slice(0, -1)]],
   'rings of nothing': () => [[], [[]], [[[2, 46]]]],
 };

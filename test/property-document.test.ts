@@ -72,8 +72,8 @@ test('the most recently crawled live advert represents the property', () => {
   const second = upsertAt(5, { advertUuid: OTHER_ADVERT, advert: { price: 200 } });
   const price = (...messages: IntakeMessage[]) => documentOf(heldAfter(...messages)).price;
   assert.equal(price(first, second), 200);
-  assert.equal(price(first, second, { ...first, crawledAt: minute(9) }), 100, 'a re-crawl speaks again');
-  assert.equal(price(first, second, expireAt(9, { advertUuid: OTHER_ADVERT })), 100, 'an expired advert is silent');
+  assert.equal(price(first, second, { ...first, crawledAt: minute(9) }), 100, 'after a re-crawl it is the first again');
+  assert.equal(price(first, second, expireAt(9, { advertUuid: OTHER_ADVERT })), 100, 'an expired advert is ignored');
   assert.equal(price(first, second, expireAt(8, { advertUuid: OTHER_ADVERT }), expireAt(9)), 200, 'the last seen live');
   assert.equal(price(first, { ...second, crawledAt: minute(0) }), 100, 'a tie goes to the first');
 });
@@ -205,7 +205,7 @@ test('the city has the stated zip code, if the commune has several', () => {
     return (documentOf(stored).city as { zipcode: string | null }).zipcode;
   };
   assert.equal(zipcode('83200'), '83200');
-  assert.equal(zipcode(null), null, 'of several none is invented');
+  assert.equal(zipcode(null), null, 'none is chosen of several');
   assert.equal(documentOf(heldAfter(upsertAt(0))).city, null);
 });
 

@@ -153,7 +153,7 @@ function criteriaOf(random: Random, search: ModelSearch): Criteria {
   };
 }
 
-test('definition and index find the same as an oracle, alone and with other criteria, as searches come and go', () => {
+test('the definition and the index agree with an oracle, alone and with other criteria, while searches change', () => {
   const random = createRandom(75);
   const index = new SearchIndex();
   const searches = new Map<number, ModelSearch & { readonly criteria: Criteria }>();

@@ -12,7 +12,7 @@ import { SHARED_DATA } from './support/checkout.ts';
 import { READ_PHRASES, READ_WORDS } from './support/read-words.ts';
 
 const ADVERTS = new URL('adverts/toulon_bienici_2026-03-10.csv.gz', SHARED_DATA);
-const skip = !existsSync(ADVERTS) && 'no real adverts beside the project';
+const skip = !existsSync(ADVERTS) && 'the real adverts are missing';
 const TEXTS = 1_250;
 const READ_FIRST = 1 / 3;
 /** Expressions that a person reads as a negation, for texts before folding. */

@@ -57,7 +57,7 @@ test('the expected record passes; lost, doubled or misplaced events and wrong st
   const stale = replay(history.slice(0, 3), [], resolveToulon);
   const faults = await auditRecords(holding({ ...expected, properties: stale.properties }), expected);
   assert.equal(faults.length, 1);
-  assert.match(String(faults[0]), new RegExp(`^property ${property} is not as its messages leave it: /crawls/`));
+  assert.match(String(faults[0]), new RegExp(`^property ${property} differs from its messages: /crawls/`));
   const nothing = { properties: new Map(), events: new Map() };
   assert.equal((await auditRecords(holding(nothing), expected)).length, 2);
   assert.equal((await auditRecords(holding(expected), nothing)).length, 2);

@@ -77,7 +77,7 @@ test('thousands of searches in one place split their leaves, and leave no trace 
   assert.deepEqual({ blocks, expressions, conditions }, { blocks: 0, expressions: 0, conditions: 0 });
 });
 
-test('its memory does not count for the heap size by which V8 schedules full collections', () => {
+test('the memory of the index does not count for the heap size by which V8 schedules full collections', () => {
   const searches = manySearches(6000, 10);
   const index = new SearchIndex();
   const before = { bytes: index.stats().bytes, counted: process.memoryUsage().external };

@@ -78,7 +78,7 @@ test('an attempt carries the signed headers and the body byte for byte', async (
   assert.equal(post.headers['user-agent'], 'Vigie/0.0.0');
   assert.equal(post.headers['webhook-id'], ID);
   assert.equal(post.headers['webhook-timestamp'], String(Math.floor(startedAt.getTime() / 1_000)));
-  assert.equal(post.headers['vigie-sequence'], undefined, 'what has no place in an order has no number');
+  assert.equal(post.headers['vigie-sequence'], undefined, 'a delivery without a sequence has no such header');
   assert.deepEqual(new Webhook(TOKEN).verify(post.body.toString(), post.headers), { prix: '1 €' });
 });
 
@@ -312,7 +312,7 @@ for (const [what, [start, rest]] of Object.entries(FLOODS)) {
     );
     const { error, statusCode } = await openSender(t, { attemptTimeoutMs: 60_000 }).send(request(url));
     assert.deepEqual([error, statusCode], ['protocol', null]);
-    assert.ok(sent < 64 * 1_024 * 1_024, 'what the kernel holds on the way, and no more');
+    assert.ok(sent < 64 * 1_024 * 1_024, 'only as much as the kernel buffers');
   });
 }
 
@@ -347,7 +347,7 @@ test('if the endpoint closes a kept connection without an answer, the request is
   const twice = outcomes.filter(({ reason }) => reason !== null);
   assert.ok(twice.length > 0);
   for (const { reason } of twice) assert.match(reason ?? '', /^posted again after \d+ ms: the kept connection broke/);
-  assert.ok(requests > 10, 'some met the close');
+  assert.ok(requests > 10, 'some requests met the closed connection');
   assert.ok(connections() >= 10);
 });
 
@@ -411,14 +411,13 @@ test('an endpoint that closes immediately is not reported as blocked', async (t)
 test('a hanging request to a host does not delay another', async (t) => {
   const receiver = await startWebhookReceiver(t);
   receiver.script('/hang', { type: 'hang' });
-  const sender = openSender(t, { attemptTimeoutMs: 400 });
-  const order: string[] = [];
-  const hanging = Array.from({ length: 5 }, () =>
-    sender.send(request(receiver.urlOf('/hang'))).then(() => order.push('hanging')),
-  );
-  await sender.send(request(receiver.urlOf('/hook'))).then(() => order.push('healthy'));
+  const sender = openSender(t);
+  let ended = 0;
+  const hanging = Array.from({ length: 5 }, () => sender.send(request(receiver.urlOf('/hang'))).then(() => ended++));
+  assert.equal((await sender.send(request(receiver.urlOf('/hook')))).error, null);
+  assert.equal(ended, 0);
+  await receiver.close();
   await Promise.all(hanging);
-  assert.equal(order[0], 'healthy');
 });
 
 test('close waits for the attempts in progress', async (t) => {

@@ -33,7 +33,7 @@ test('every setting that compose files, the unit and the Caddyfile name exists',
   }
 });
 
-test('the separate services run every role, and two instances of each except the operators’', async () => {
+test('the separate services run every role, those for the API, intake and delivery twice', async () => {
   const { services: whole } = parse(await read('compose.yaml'), { merge: true });
   const { services } = parse(await read('compose.roles.yaml'), { merge: true });
   const roles = Object.values<{ environment: { VIGIE_ROLES: string } }>(services).flatMap(({ environment }) =>
@@ -77,7 +77,7 @@ test('ports and times are those of the program, and mounted files exist', async 
 });
 
 test('systemd accepts the unit', async (t) => {
-  if (!(await succeeds(run('systemd-analyze', ['--version'])))) return t.skip('no systemd-analyze');
+  if (!(await succeeds(run('systemd-analyze', ['--version'])))) return t.skip('systemd-analyze is not installed');
   const unit = join(await emptyDirectory(t, 'unit'), 'vigie.service');
   const shipped = await read('systemd/vigie.service');
   const verify = async (text: string) => {

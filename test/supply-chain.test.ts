@@ -60,7 +60,7 @@ test('an installed program has the packages that it imports, but no compiler', (
   for (const name of ['test', 'test:long'])
     assert.match(scripts[name] ?? '', /^echo [^;]*; npm run -s setup && npm run -s build && exec /);
   const [, witness = ''] = /^flock .*'test -d node_modules\/(\S+) -a /.exec(scripts.setup ?? '') ?? [];
-  assert.ok(witness in devDependencies, `${witness} is there when the packages of development are`);
+  assert.ok(witness in devDependencies, `${witness} is a package of development`);
   for (const name of ['tsx', 'esbuild', 'typescript'])
     assert.ok(name in devDependencies && !(name in dependencies), `${name} is for tests, benches and builds`);
 

@@ -80,7 +80,7 @@ test('a task runs on schedule, and skips times that pass during a run', async (c
   await task.stop();
 });
 
-test('a task that is due immediately runs immediately, and a run may state the rest after it', async (context) => {
+test('a task that is due at its start runs at once, and a run can set the pause after it', async (context) => {
   const pass = stopClock(context);
   const { task, runs } = openScene({ everyMs: 1_000, isDueAtOnce: true });
   await settled();
@@ -98,7 +98,7 @@ test('a task that is due immediately runs immediately, and a run may state the r
   await task.stop();
 });
 
-test('a failed run is reported, and the next run starts', async () => {
+test('a failed run is reported, and a later request starts another', async () => {
   const { task, runs, transientErrors } = openScene();
   task.ask();
   await settled();
@@ -130,7 +130,7 @@ test('a caller waits for a run that began after its request, and receives its fa
   await task.stop();
 });
 
-test('a stopped task ends its current run and makes no other', async () => {
+test('a stopped task aborts its current run and starts no other', async () => {
   const { task, runs } = openScene();
   task.ask();
   await settled();

@@ -1,4 +1,4 @@
-/** The trace header, from the crawler's message to the webhook (W3C Trace Context). */
+/** The trace headers of a crawler's message, as they are read and passed on (W3C Trace Context). */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -33,7 +33,7 @@ test('any other value is not a trace', () => {
   assert.equal(traceparentOf({}), null);
 });
 
-test('the trace state is passed on, up to 512 characters, and without a trace not at all', () => {
+test('a valid trace state of up to 512 characters is passed on, but not without a trace', () => {
   const traceparent = `00-${TRACE}-${SPAN}-01`;
   const passedOn = (headers: Record<string, string>) => traceHeaders(traceparentOf(headers));
   for (const tracestate of [

@@ -47,7 +47,7 @@ test('a transient error is over when it has not recurred for half a minute, and 
   assert.equal(lines[1]?.count, 11);
   assert.equal(lines[1]?.reason, 'connect ECONNREFUSED 127.0.0.1:5432');
   recur();
-  assert.deepEqual(messages(), [OCCURRED, ENDED, OCCURRED], 'the next one is news again');
+  assert.deepEqual(messages(), [OCCURRED, ENDED, OCCURRED], 'the next one is logged again');
 });
 
 test('other work and other causes are other transient errors', () => {
@@ -58,7 +58,7 @@ test('other work and other causes are other transient errors', () => {
   assert.deepEqual(messages(), [OCCURRED, OCCURRED, OCCURRED, 'An actor failed.']);
 });
 
-test('an outage is logged with its causes and no stack, and a possible bug with one', () => {
+test('an outage is logged with its causes and no stack, and a possible bug with its stack', () => {
   const cause = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:5432'), { code: 'ECONNREFUSED' });
   const outage = Object.assign(new Error('no connection', { cause }), { code: 'ECONNREFUSED' });
   transientErrors.onTransientError('sweep', outage);
@@ -92,5 +92,5 @@ test('a full PostgreSQL is logged in one line, for all work and all files that i
   const bug = Object.assign(new Error('cache lookup failed'), { code: 'XX000', severity: 'ERROR' });
   transientErrors.onTransientError('sweep', bug);
   transientErrors.onTransientError('request', bug);
-  assert.deepEqual(messages(), Array(4).fill(OCCURRED), 'a bug is logged with the work that met it');
+  assert.deepEqual(messages(), Array(4).fill(OCCURRED), 'a bug is logged for each work that fails');
 });

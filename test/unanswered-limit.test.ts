@@ -65,7 +65,7 @@ for (const [what, crowd, each, untilMs, began, distinct] of [
     });
     assert.equal(times.length, began + 1);
     assert.equal(new Set(seen).size, distinct + 1);
-    assert.ok(seen.slice(0, 3).includes(neighbour), 'another client has its own');
+    assert.ok(seen.slice(0, 3).includes(neighbour), 'another client has its own limit');
   });
 }
 

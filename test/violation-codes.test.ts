@@ -60,7 +60,7 @@ describe('the code of a violation', () => {
     assert.throws(() => valueOf('page_size', integer(1, 50), 51), { message: `page_size ${sentence(1, 50)}` });
   });
 
-  it('of an unknown reference names the list of existing ones', async () => {
+  it('has, for an unknown reference, a message that names the list of existing ones', async () => {
     for (const [body, place] of [
       [{ includedCities: ['/cities/1'] }, '/cities'],
       [{ includedDepartments: ['/departments/999'] }, '/departments'],
@@ -82,7 +82,7 @@ describe('the code of a violation', () => {
   });
 
   for (const name of Object.keys(SEARCH_MEMBERS)) {
-    it(`names the fault of a bad ${name}`, async () => {
+    it(`is one of the service’s own codes for every bad ${name}`, async () => {
       const codes = new Set<string>();
       for (const value of name === 'expressions' ? [...BAD, ...EXPRESSIONS] : BAD) {
         for (const { code } of await violationsOf({ [name]: value })) codes.add(code);

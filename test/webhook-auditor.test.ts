@@ -1,4 +1,4 @@
-/** The auditor of deliveries finds every violation: a check that cannot fail proves nothing. */
+/** The auditor of deliveries finds violations of each rule, because a check that cannot fail proves nothing. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -55,17 +55,17 @@ async function audit(
 const OK: Told = { status: 200 };
 const BAD: Told = { status: 500 };
 
-test('a delivery by the rules passes', async () => {
+test('a delivery that follows the rules passes', async () => {
   const delivered = history([BAD, BAD, OK], 'delivered');
   assert.equal(await audit(delivered.delivery, delivered.posts), '');
   const failed = history([BAD, BAD, BAD, BAD, BAD, BAD], 'failed');
   assert.equal(await audit(failed.delivery, failed.posts), '');
 });
 
-test('(a) a delivery that is missing, extra, open, or ended without reason is found', async () => {
+test('(a) a delivery that is missing, extra, open, or ended without the attempts that explain this is found', async () => {
   const { delivery, posts } = history([OK], 'delivered');
   assert.match(await audit(delivery, posts, ['d1', 'd2']), /1 expected of "d2" do not exist/);
-  assert.match(await audit(delivery, posts, []), /1 of "d1" exist that nobody expected/);
+  assert.match(await audit(delivery, posts, []), /1 of "d1" exist beyond the expected ones/);
   assert.match(await audit({ ...delivery, state: 'retry_wait' }, posts), /\(a\) it is retry_wait/);
   assert.match(await audit(delivery, []), /\(a\) .* never answered 200/);
   assert.match(await audit({ ...history([BAD], 'failed').delivery }, []), /\(a\) it failed after 1 attempts/);
@@ -109,7 +109,7 @@ test('(c) a second try of an attempt needs a connection that broke before the an
   const [attempt] = delivery.attempts as [AuditedDelivery['attempts'][number]];
   const reason = 'posted again after 3 ms: the kept connection broke without an answer';
   const told = { ...delivery, attempts: [{ ...attempt, reason }] };
-  assert.equal(await audit(told, [first, second]), '', 'whatever the receiver believes to have answered');
+  assert.equal(await audit(told, [first, second]), '', 'regardless of the status that the receiver recorded');
   assert.match(await audit(delivery, [first, second]), /\(c\) its second post of \d+ is not in the log/);
   assert.match(await audit(delivery, [second, second]), /\(c\) it was posted 2 times in 1 attempts/);
   assert.match(await audit(delivery, [second, first]), /\(c\) it was posted 2 times in 1 attempts/);
@@ -197,7 +197,7 @@ test('(g) first attempts out of order, and before the previous one was answered,
   assert.equal(
     auditOrder(frozen.deliveries, frozen.postsById, { isHeld: true, leaseMs: 16_000 }).join(),
     '',
-    'its lease',
+    'its lease had ended',
   );
 });
 
@@ -226,12 +226,12 @@ test('(g) deliveries that recoveries send out of order, twice or without a reque
     });
     return auditOrder(resent, postsById, { isHeld: true, recoveries }).join('\n');
   };
-  assert.equal(judge([1_000], [1_020]), '', 'while number 3 is told');
-  assert.equal(judge([3_000], [1_000]), '', 'by two recoveries');
+  assert.equal(judge([1_000], [1_020]), '', 'while number 3 is sent for the first time');
+  assert.equal(judge([3_000], [1_000]), '', 'two recoveries send them');
   assert.match(judge([1_020], [1_000]), /number 2 was claimed 30 ms before 1 had ended \(recovered\)/);
   assert.match(judge([1_005], [1_000]), /number 2 came 12 ms before 1 was answered \(recovered\)/);
   assert.match(judge([1_000, 1_020]), /a recovery sent number 1 twice/);
-  assert.match(judge([2_500]), /number 1 was sent again, and no recovery asked for that/);
+  assert.match(judge([2_500]), /number 1 was sent again, but not by a recovery/);
 });
 
 test('(g) numbers with gaps or duplicates, numbers other than the header’s, and ids that do not ascend are found', () => {
@@ -242,7 +242,7 @@ test('(g) numbers with gaps or duplicates, numbers other than the header’s, an
   assert.match(judge(gap, true), /number 3 follows 1/);
   const carried = (number: number): string =>
     auditOrder(gap.deliveries, gap.postsById, { feedNumbers: new Map([['m1', new Set([number])]]) }).join('\n');
-  assert.equal(carried(2), '', 'the feed alone carries it');
+  assert.equal(carried(2), '', 'number 2 is only in the feed');
   assert.match(carried(4), /number 3 follows 1/);
   const jump = match({ sequence: 1, startedMs: 0 }, { sequence: 1_000_002, startedMs: 20 });
   assert.match(judge(jump), /number 1000002 follows 1/);
@@ -255,5 +255,5 @@ test('(g) numbers with gaps or duplicates, numbers other than the header’s, an
   const wrong = new Map([['d1', [{ ...post, headers: { 'vigie-sequence': '2' } }]]]);
   assert.match(auditOrder(deliveries, wrong, {}).join(), /a post is number 2, not 1/);
   const doubled = new Map([['d1', [post, { ...post, body: Buffer.from('{"match":{"@id":"/matches/m1"}}') }]]]);
-  assert.match(auditOrder(deliveries, doubled, {}).join(), /m1 1 was told of two different things/);
+  assert.match(auditOrder(deliveries, doubled, {}).join(), /m1 1 was posted with two different bodies/);
 });

@@ -208,7 +208,7 @@ test('hanging endpoints use at most a quarter of the slots, and unknown and hang
   for (let number = 0; number < 32; number++) addMany(round, `hanging-${number}`, 3);
   for (let step = 0; step < 3; step++) {
     const turns = round.nextTurns(SLOTS, 0);
-    assert.equal(turns.length, 16, 'nobody knows all of them yet');
+    assert.equal(turns.length, 16, 'some are still unknown');
     for (const turn of turns) finish(round, turn, outcome(15_000, 'timeout'));
   }
   assert.equal(round.nextTurns(SLOTS, 0).length, 8, 'now they are known');
@@ -240,7 +240,7 @@ test('the retries of an outage leave a quarter of the slots to first attempts', 
   assert.ok(fresh.every(({ isRetry }) => !isRetry));
 });
 
-test('within an endpoint first attempts come first, and older deliveries still advance', () => {
+test('within an endpoint first attempts come first, but every fourth turn is a retry', () => {
   const round = openRound(1_000, 1_000);
   prove(round, 'a', 99);
   addMany(round, 'a', 80);
@@ -273,13 +273,13 @@ test('deliveries that do not fit into memory are read from the queue in order, a
   const [{ queue }] = round.pages(9) as [BacklogPage<string>];
   assert.equal(queue.key, 'a');
   assert.equal(round.add('a', 'late', 'first', LATER), false);
-  assert.equal(round.add('a', 'again', 'retry', ID), true, 'it has a queue of its own');
+  assert.equal(round.add('a', 'again', 'retry', ID), true, 'retries have their own queue');
   round.addFetched('a', 'early', 'first');
   round.markFetched(queue, 'first', place);
   assert.deepEqual(queue.nextPage('first')?.position, place, 'there is more behind it');
   round.markFetched(queue, 'first', null);
   const reached = queue.nextPage('first')?.position ?? ID;
-  assert.ok(place < reached && reached < LATER, 'the look at the end may have missed what was late');
+  assert.ok(place < reached && reached < LATER, 'the last page may have missed the late delivery');
   round.markFetched(queue, 'first', null);
   assert.deepEqual([queue.nextPage('first'), round.pages(9)], [null, []]);
   assert.equal(round.add('a', 'last', 'first', ID), true);
@@ -303,9 +303,9 @@ test('a delivery released behind the cursor of a backlog is sent before the deli
   round.nextTurns(64, 0);
   round.empty(queue);
   round.markFetched(queue, 'first', '019b0000-0002-7000-8000-000000000001' as Uuid);
-  assert.ok((queue.nextPage('first')?.position ?? LATER) < ID, 'it is the next to be drawn');
+  assert.ok((queue.nextPage('first')?.position ?? LATER) < ID, 'it is read next');
   round.markFetched(queue, 'first', LATER);
-  assert.equal(queue.nextPage('first')?.position, LATER, 'and once');
+  assert.equal(queue.nextPage('first')?.position, LATER, 'and only once');
 });
 
 test('a paused endpoint gets no slot until it resumes', () => {
@@ -422,7 +422,7 @@ test('deliveries added while their backlog is read to its end are read after tha
   }
 });
 
-test('a client fills at most seven eighths of the memory, two clients seven fifteenths each, and a third one always has space', () => {
+test('a client fills at most seven eighths of the memory, two clients seven fifteenths each, and a third one still has space', () => {
   const round = openRound();
   const fill = (client: string): number => {
     let added = 0;

@@ -69,7 +69,7 @@ for (const what of ['throw', 'exit'] as const) {
   });
 }
 
-test('a stopped thread answers no requests, and nothing counts as failed', async (t) => {
+test('a stopped thread answers no requests, and is not reported as lost', async (t) => {
   const { ask, lost, stop } = startCounting(t);
   await ask('thread');
   const waiting = assert.rejects(ask('wait for ever'), WorkerLostError);

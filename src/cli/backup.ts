@@ -1,6 +1,6 @@
 /**
- * `vigie backup` takes a base backup of the embedded PostgreSQL while the service runs. `vigie restore` restores it
- * while the service is stopped.
+ * `vigie backup` takes a base backup of the embedded PostgreSQL, even while the service runs. `vigie restore` restores
+ * it while the service is stopped.
  */
 
 import { lstat, rm } from 'node:fs/promises';
@@ -62,7 +62,7 @@ export async function backUp(config: Config, file: string, stopping: AbortSignal
 
 /** The final rename would fail for a directory, and would replace a link or a device with a file. */
 async function assertReplaceable(file: string): Promise<void> {
-  // If the path cannot be read, writing the draft to the same directory fails later.
+  // A new file has no entry yet. If the directory cannot be read, writing the draft to it fails later.
   const existing = await lstat(file).catch(() => null);
   if (existing === null || existing.isFile()) return;
   throw new CommandError(`${file} is not a regular file, so the backup cannot replace it. Name another file.`);
@@ -78,7 +78,7 @@ interface Drafting {
 async function copyAs(url: string, { ending, ...paths }: Drafting): Promise<void> {
   const onConnectionLost = (cause: Error): void =>
     ending.abort(
-      new CommandError(`No backup was written: PostgreSQL was lost (${cause.message}). Try again.`, { cause }),
+      new CommandError(`No backup was written: PostgreSQL cannot be reached (${cause.message}). Try again.`, { cause }),
     );
   const database = openDatabase({ url, connectionsMax: 1, onConnectionLost });
   const progress = startProgress('waiting for a checkpoint', 'MB');
@@ -129,7 +129,7 @@ export async function restore(config: Config, file: string): Promise<void> {
   if (config.databaseUrl !== null) throw new CommandError(OWN_SERVER);
   const progress = startProgress('unpacking, and recovering the database');
   const former = await restoreCluster(file, config.dataDir, MARK_COPIED).finally(() => progress.end());
-  print('API keys that were revoked since the backup are valid again. Revoke them before you start the service.');
+  print('API keys that were revoked since the backup are valid again. Revoke them again before you start the service.');
   print(`Restored. Start the service with \`${commandLine} serve\`.`);
   if (former !== null) print(`The former database is kept in ${former}. Remove it when you no longer need it.`);
 }

@@ -13,12 +13,11 @@ export interface Command {
   readonly details?: string;
   readonly options?: Options;
   readonly example: string;
-  /** The group of the command, if it has one. */
   readonly group?: CommandGroup;
   run(input: Input): Promise<void>;
 }
 
-/** Commands that are loaded only when their first word is typed, because their imports would slow down all others. */
+/** Commands that are loaded only if the line contains the group's word, because loading them slows down all others. */
 export interface CommandGroup {
   readonly words: string;
   readonly summary: string;

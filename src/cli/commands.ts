@@ -3,7 +3,7 @@
 import { type CommandGroup, flag, type Input, UsageError, valued } from './command.ts';
 import type { CommandTable } from './program.ts';
 
-/** The input cannot be a pipe, because `osmium export` reads its file twice. */
+/** `osmium export` needs an intermediate file instead of a pipe, because it reads its input twice. */
 const OSMIUM =
   'osmium tags-filter -o amenities.osm.pbf france.osm.pbf nwr/amenity && ' +
   'osmium export -f geojsonseq --geometry-types=point,polygon amenities.osm.pbf | ' +
@@ -22,7 +22,7 @@ const ADMIN: CommandGroup = {
     address: valued('HOST:PORT', 'the daemon; the default is VIGIE_ADMIN_ADDRESS'),
     'token-file': valued(
       'FILE',
-      'the bearer token; the default is VIGIE_ADMIN_TOKEN, then the daemon’s data directory',
+      'file with the bearer token; the default is VIGIE_ADMIN_TOKEN, then the token in the data directory',
     ),
     ca: valued('FILE', 'use TLS, and trust these authorities (PEM)'),
     cert: valued('FILE', 'use this client certificate (PEM), with --key'),
@@ -50,7 +50,7 @@ export const COMMANDS: CommandTable = {
       words: 'demo',
       summary: 'run Vigie on recorded adverts, with a webhook receiver that shows the deliveries',
       options: {
-        seconds: valued('N', 'end after N seconds; default: at Ctrl-C'),
+        seconds: valued('N', 'end N seconds after the first advert; default: at Ctrl-C'),
         feed: valued('PATH', 'use your adverts instead of the recorded ones, with --format'),
         format: valued('NAME', 'poliris or mapping'),
         mapping: valued('PATH', 'the mapping, for the format mapping'),
@@ -71,7 +71,8 @@ export const COMMANDS: CommandTable = {
       words: 'doctor',
       summary: 'check the service, its servers and its settings, and recommend remedies',
       details:
-        'It changes nothing. `unknown` means that it cannot check this. The exit code is 1 if anything is wrong.',
+        'The doctor changes nothing. `unknown` means that a check is not possible from here. The exit code is 1 if ' +
+        'anything is wrong.',
       options: { json: flag('print the findings as JSON, for scripts') },
       example: 'vigie doctor',
       run: async ({ isJson }) => (await import('./doctor/doctor.ts')).doctor(isJson),
@@ -91,7 +92,7 @@ export const COMMANDS: CommandTable = {
       words: 'restore',
       args: 'FILE',
       summary: 'replace the embedded database with a backup, while the service is stopped',
-      details: 'The former database is kept. Adverts published since the backup are recorded again from NATS.',
+      details: 'The former database is kept. Adverts since the backup that NATS still has are recorded again.',
       example: 'vigie restore /srv/backups/vigie-1.tar.gz',
       async run({ args: [file = ''] }) {
         const { restore } = await import('./backup.ts');
@@ -224,7 +225,7 @@ export const COMMANDS: CommandTable = {
     {
       words: 'recipients export',
       args: 'ADDRESS',
-      summary: 'print the data about a recipient as one JSON file',
+      summary: 'print the data about a recipient as one JSON document',
       options: { client: OF_CLIENT },
       example: 'vigie recipients export jo@example.org > jo.json',
       run: (input) => runOfFeature('recipients export', input),

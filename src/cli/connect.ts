@@ -1,6 +1,6 @@
 /**
  * Connects commands to a daemon's servers: to the configured URLs, or to the servers of the daemon that runs on the
- * data directory. If there is neither, starts the embedded PostgreSQL (but not NATS) while the command runs.
+ * data directory. If there is neither, the embedded PostgreSQL (but not NATS) runs for as long as the command.
  */
 
 import type { Config } from '../config.ts';
@@ -19,7 +19,7 @@ export async function natsUrlOf(config: Config): Promise<string> {
   throw new CommandError(`No daemon runs here. ${start}, or set NATS_URL to the NATS server of another daemon.`);
 }
 
-/** The URL of a user that may publish adverts and read rejections. Throws `CommandError` unless NATS is embedded. */
+/** The crawlers' URL of a running daemon's embedded NATS. Throws `CommandError` if there is none. */
 export async function crawlerUrlOf(config: Config): Promise<string> {
   const url = (await readRunning(dataDirectoryPath(config.dataDir)))?.crawlerUrl;
   if (config.natsUrl === null && url) return url;
@@ -54,7 +54,7 @@ async function knownNatsUrl(config: Config): Promise<string | undefined> {
   return config.natsUrl ?? (await readRunning(dataDirectoryPath(config.dataDir)))?.natsUrl;
 }
 
-/** Runs `work` on the migrated database, and closes what it opened. */
+/** Migrates the database, runs `work` on it, and closes the connections. */
 export async function withDatabase<T>(config: Config, work: (database: Database) => Promise<T>): Promise<T> {
   return withDatabaseUrl(config, async (url) => {
     await migrate(url);

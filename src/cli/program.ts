@@ -175,7 +175,7 @@ export function helpOfAll(path: string, commands: readonly Command[], others: re
     ...['', ...(group === undefined ? aligned(rows) : inGroups(aligned(rows)))],
     ...['', `vigie ${path}${path === '' ? '' : ' '}COMMAND --help shows the arguments of a command, with an example.`],
     ...(group === undefined ? [] : [...sectionOf(group.optionsTitle, group.options), '', group.notes]),
-    ...(path === '' ? ['Settings come from the environment; config/default.env lists them.'] : []),
+    ...(path === '' ? ['Settings are environment variables; config/default.env lists them.'] : []),
   ].join('\n');
 }
 

@@ -54,23 +54,23 @@ export function startProgress(
   screen: Screen = process.stderr,
   { nowMs, every }: Ticker = ticker,
 ) {
-  let standing: ProgressState = { doing, count: null, share: null };
+  let current: ProgressState = { doing, count: null, share: null };
   let begun = { atMs: nowMs(), count: 0 };
   const show = (): void => {
-    const words = describe(standing, unit, (nowMs() - begun.atMs) / 1_000, begun.count);
-    if (!screen.isTTY) screen.write(`${standing.doing}: ${words.join(', ')}\n`);
+    const words = describe(current, unit, (nowMs() - begun.atMs) / 1_000, begun.count);
+    if (!screen.isTTY) screen.write(`${current.doing}: ${words.join(', ')}\n`);
     else
       screen.write(
-        CLEAR + [standing.doing, ...barOf(standing.share), words.join('  ')].join('  ').slice(0, widthOf(screen)),
+        CLEAR + [current.doing, ...barOf(current.share), words.join('  ')].join('  ').slice(0, widthOf(screen)),
       );
   };
   const stop = every(screen.isTTY ? REDRAW_MS : LINE_MS, show);
   return {
     /** If `share` is smaller than before, another part of the work begins, with its own time and speed. */
     update(next: ProgressState) {
-      if (next.share !== null && next.share < (standing.share ?? 0))
-        begun = { atMs: nowMs(), count: standing.count ?? 0 };
-      standing = next;
+      if (next.share !== null && next.share < (current.share ?? 0))
+        begun = { atMs: nowMs(), count: current.count ?? 0 };
+      current = next;
     },
     /** Prints a separate line. */
     say(line: string) {

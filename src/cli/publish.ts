@@ -115,7 +115,7 @@ function stateOf({ path, shareRead, summary }: Work): ProgressState {
   };
 }
 
-/** Reports each unknown member once, because every line is likely to have the same ones. */
+/** Reports the first fifty unknown members, each once, because every line is likely to have the same ones. */
 function unknownMemberReporter(progress: Progress): (lineNumber: number, member: UnknownMember) => void {
   const reported = new Set<string>();
   return (lineNumber, member) => {
@@ -126,8 +126,8 @@ function unknownMemberReporter(progress: Progress): (lineNumber: number, member:
 }
 
 /**
- * The message id is the hash of the content, so that sending a file twice in a row changes nothing. Null if the line is
- * refused.
+ * The message id is the hash of the content, so that sending a file twice in a row changes nothing. If the line is
+ * refused, `publication` is null and `reason` says why.
  */
 function readLine(line: string, isStrict: boolean) {
   const bytes = Buffer.from(line);

@@ -37,7 +37,7 @@ export async function serve(config: Config): Promise<void> {
 }
 
 const MEBIBYTE = 1_048_576;
-/** Memory of all processes in megabytes, measured under the load of the demonstration (config/docs/scaling.md). */
+/** Memory of all processes in megabytes under the load of the demonstration, rounded up (config/docs/scaling.md). */
 const TAKES_MB = { alone: 320, withServers: 400 } as const;
 
 /** The number of cores, the memory (limited by the container), and the memory that the service needs. */

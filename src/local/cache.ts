@@ -1,8 +1,8 @@
 /**
  * The cache directory. Each entry is built under another name and then renamed, so it is complete or absent. If two
- * processes build the same entry, either result is kept. Building an entry also removes what interrupted processes left
- * behind. Some entries are packages of Debian or Ubuntu, downloaded and unpacked without root and without their
- * dependencies. apt verifies their signatures, whichever mirror the machine uses.
+ * processes build the same entry, either result is kept. Building an entry also removes unfinished entries that are
+ * older than an hour. Some entries are packages of Debian or Ubuntu, downloaded and unpacked without root and without
+ * their dependencies. apt verifies their signatures, whichever mirror the machine uses.
  */
 
 import { execFile } from 'node:child_process';
@@ -87,7 +87,7 @@ export async function unpackDebianPackages(
   const work = join(target, 'apt');
   await download(names, work, sources);
   const archives = (await readdir(work)).filter((file) => file.endsWith('.deb'));
-  if (archives.length < names.length) throw new Error('apt-get download stored no package');
+  if (archives.length < names.length) throw new Error('apt-get download did not store every package');
   for (const archive of archives) await run('dpkg-deb', ['--extract', join(work, archive), target]);
   await rm(work, { recursive: true });
 }

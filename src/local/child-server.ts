@@ -27,7 +27,6 @@ export interface EmbeddedServer {
 
 export type ChildServer = Omit<EmbeddedServer, 'url'> & { readonly logFile: string };
 
-/** How an embedded server is started. */
 export interface EmbeddedServerOptions {
   /** Must be locked by the caller. A server that still runs there belongs to an earlier start and is stopped. */
   readonly dataDir: string;
@@ -55,11 +54,11 @@ export interface ChildServerOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** The user of the process; null for the daemon's own user. */
   readonly user: ServerUser | null;
-  /** Inherited as file descriptors 3 and up, for directories that the user cannot reach by path. */
+  /** Inherited as file descriptors 3 and up, for directories and programs that the user cannot reach by path. */
   readonly handles?: readonly number[];
 }
 
-/** The server's program is missing. */
+/** The server's program is missing, or cannot run here. */
 export class ServerMissingError extends Error {
   readonly code = 'EMBEDDED_SERVER_MISSING';
 }
@@ -105,8 +104,8 @@ export function setprivArguments(options: Pick<ChildServerOptions, 'command' | '
 }
 
 /**
- * Polls until `probe` returns a value. Throws `ServerStartError` with the end of the log if the server ends first. Does
- * the same if the server is not ready after `timeoutMs`, and then stops it.
+ * Polls until `probe` returns a value. If the server is not ready after `timeoutMs`, stops it. In this case, and if the
+ * server ends first, throws `ServerStartError` with the end of the log.
  */
 export async function waitUntilReady<T>(
   server: ChildServer,
@@ -192,7 +191,7 @@ async function readFrom(path: string, position: number, bytesMax: number): Promi
   }
 }
 
-/** Another process may take the port before it is used. */
+/** Resolves with a free port of 127.0.0.1, which another process may take before it is used. */
 export function freePort(): Promise<number> {
   return tryPort('127.0.0.1', 0).catch((cause: Error) => {
     throw new Error('No port of 127.0.0.1 is free. Stop other programs that listen there.', { cause });

@@ -155,13 +155,13 @@ async function lockDirectory(directory: string): Promise<(() => Promise<void>) |
   };
 }
 
-/** The process number that was last written to the lock file; null if there is none. */
+/** The process id that was last written to the lock file; null if there is none. */
 async function lastHolder(directory: string): Promise<number | null> {
   const written = await readFile(join(directory, LOCK_FILE), 'utf8').catch(() => '');
   return /^\d+\n$/.test(written) ? Number(written) : null;
 }
 
-/** False if no daemon runs, or if none has ever run. */
+/** False if no process has locked the directory, also if there is no lock file yet. */
 export async function isDirectoryLocked(directory: string): Promise<boolean> {
   const file = await open(join(directory, LOCK_FILE)).catch(nullIfMissing);
   if (file === null) return false;
@@ -190,7 +190,7 @@ const FILE = 'admin-token';
 
 /**
  * The token of a daemon without a configured one. It is created once and stored in the data directory, where only its
- * owner can read it. Null if no daemon has created one, or if the file belongs to another user.
+ * owner can read it. Null if no daemon has created one, or if this user may not read the file.
  */
 export async function readToken(dataDir: string): Promise<string | null> {
   try {

@@ -1,7 +1,7 @@
 /**
  * Runs an embedded nats-server with JetStream if no NATS is configured. Its files are in `<data directory>/nats`
- * (`store`, `credentials`, `crawler-credentials`, `nats-server.conf`, `server.log`). It listens only on the loopback
- * interface and requires a password.
+ * (`store`, `ports`, `credentials`, `crawler-credentials`, `nats-server.conf`, `server.log`). It listens only on the
+ * loopback interface and requires a password.
  */
 
 import { execFile } from 'node:child_process';
@@ -42,7 +42,7 @@ export interface NatsServerOptions extends EmbeddedServerOptions {
   readonly storeBytesMax?: number;
 }
 
-/** `url` names the daemon's user, who has all rights. Only the daemon's user can read the files. */
+/** `url` has the NATS user of the daemon, with all rights. Only the daemon's system user can read the two files. */
 export interface NatsServer extends EmbeddedServer {
   /** Contains `url`. */
   readonly credentialsFile: string;
@@ -155,8 +155,8 @@ async function spawnIn(
 }
 
 /**
- * By default, nats-server takes three quarters of the free disk space at each start. At a restart its own streams
- * occupy part of the disk, and versions below 2.10 do not recover a stream whose limit exceeds that of the store.
+ * The limit of the store at the last start; null if there is none. A new limit would be lower, because the streams
+ * occupy part of the disk. Versions below 2.10 do not recover a stream whose limit exceeds that of the store.
  */
 async function formerStoreBytes(home: string): Promise<number | null> {
   const former = await readFile(join(home, CONFIG_FILE), 'utf8').catch(() => '');
@@ -164,7 +164,7 @@ async function formerStoreBytes(home: string): Promise<number | null> {
   return bytes > 0 ? bytes : null;
 }
 
-/** The crawler's permissions; config/nats-server.conf explains them. Its inboxes begin with its user name. */
+/** The crawler's permissions; config/nats-server.conf explains them. Its inboxes begin with `_INBOX_` and its name. */
 const CRAWLER_PUBLISHES = ['adverts.>', '$JS.API.STREAM.INFO.REJECTED', '$JS.API.STREAM.MSG.GET.REJECTED'];
 const CRAWLER_SUBSCRIBES = ['adverts-rejected.>'];
 
@@ -231,7 +231,7 @@ async function readOrMakeAccess(path: string, newUser: string): Promise<NatsAcce
   return { user: newUser, password: randomSecret() };
 }
 
-/** Rejects a partial password that an editor or a crash has left. */
+/** Rejects a partial user name or password that an editor or a crash has left. */
 const SECRET = /^[\w-]{8,}$/;
 
 /** Resolves with the URL, which includes the credentials. */

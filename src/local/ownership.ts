@@ -1,7 +1,7 @@
 /**
  * Users of the embedded servers, and ownership of their files. A root daemon creates a system user for each server at
- * the first start, so that neither server can read the files of the other, and no other process can read either. A
- * daemon of another user runs the servers as itself. The daemon owns a server's directory and the files in it
+ * the first start. Neither server can then read the files of the other, and other users' processes can read neither. A
+ * daemon of another user runs the servers as that user. The daemon owns a server's directory and the files in it
  * (passwords, configuration, log). No other user, not even the server's, can therefore place a link there that a root
  * daemon would follow. The files that the server writes are in a subdirectory that the server's user owns.
  */
@@ -141,7 +141,7 @@ export function randomSecret(): string {
   return randomBytes(24).toString('base64url');
 }
 
-/** Creates the directory or corrects its mode. The server's user may traverse the directory but not list it. */
+/** Creates the directory, or corrects its owner and mode. The server's user may traverse it but not list it. */
 export async function secureHome(path: string, user: ServerUser | null): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   await chown(path, process.geteuid?.() ?? -1, user?.groupId ?? -1);

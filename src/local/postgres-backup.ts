@@ -90,8 +90,8 @@ export async function copyCluster({ home, ...copying }: Copying): Promise<void> 
   const excluded = LEFT_OUT.map((pattern) => `--exclude=${pattern}`);
   const cluster = [`--directory=${home}`, '--anchored', ...excluded, ...WHILE_CHANGING, 'cluster'];
   const choices = await choicesIn(dirname(home));
-  const beside = choices.length === 0 ? [] : [`--directory=${dirname(home)}`, ...choices];
-  await appendArchive(copying, [...cluster, ...beside], 1);
+  const choiceFiles = choices.length === 0 ? [] : [`--directory=${dirname(home)}`, ...choices];
+  await appendArchive(copying, [...cluster, ...choiceFiles], 1);
 }
 
 /** `label` and `lastSegment` are results of `pg_backup_stop`. A replication slot keeps the segments. */
@@ -142,11 +142,10 @@ async function appendArchive(
 
 /**
  * Replaces the cluster by the one in the backup, and keeps the former cluster next to it. The backup is unpacked in
- * another directory, and PostgreSQL replays its log there first. If a crash separates the two renames that follow, the
- * next start says what to do. The
- * statement `markCopied` runs in the restored database, and records that it is older than its original. The next start
- * creates new passwords. Resolves with the path of the former cluster, or null if there was none. Throws
- * `DataDirectoryError` if the service is running.
+ * another directory, and PostgreSQL replays its log there first. The statement `markCopied` records in the restored
+ * database that it is older than its original. If a crash separates the two renames that follow, the next start says
+ * what to do. The next start also creates new passwords. Resolves with the path of the former cluster, or null if there
+ * was none. Throws `DataDirectoryError` if the service is running, and `BackupError` for an unusable file.
  */
 export async function restoreCluster(file: string, dataDir: string | null, markCopied: string): Promise<string | null> {
   const directory = await openDataDirectory(dataDir);

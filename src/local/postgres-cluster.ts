@@ -105,7 +105,7 @@ async function initialise(
   return setRoles(home, binaries, isDurable);
 }
 
-/** A restore keeps the former cluster beside the new one, under this name with the time. */
+/** A restore keeps the former cluster in the same directory, under this name with the time. */
 export const KEPT_CLUSTER = 'cluster-before-';
 
 export function clusterOf(home: PostgresHome): string {

@@ -36,7 +36,7 @@ import {
 } from './postgres-cluster.ts';
 
 export interface PostgresOptions extends EmbeddedServerOptions {
-  /** Override `SETTINGS`. */
+  /** PostgreSQL settings that replace those in `SETTINGS`. */
   readonly settings?: Readonly<Record<string, string>>;
 }
 
@@ -174,7 +174,7 @@ async function startOn(
 }
 
 /**
- * An eighth of the memory, up to a gigabyte. Every match changes a different page in the index of its search. A page
+ * An eighth of the memory, from 128 MB to 1 GB. Every match changes a different page in the index of its search. A page
  * without a buffer would be written and read again for each match.
  */
 export function bufferSettings(memoryBytes: number): Readonly<Record<string, string>> {

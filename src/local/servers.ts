@@ -32,7 +32,7 @@ export interface Servers {
   readonly natsUrl: string;
   /** The file with the crawlers' URL of the embedded NATS; null with an external NATS. */
   readonly natsCredentialsFile: string | null;
-  /** Resolves with a description if an embedded server ends unexpectedly; never resolves with external servers. */
+  /** Resolves with a description as soon as an embedded server ends, also after `stop`; never if both are external. */
   readonly lost: Promise<string>;
   stop(): Promise<void>;
 }
@@ -118,7 +118,7 @@ interface Running {
   readonly crawlerUrl: string | null;
 }
 
-/** The addresses of the daemon that runs on this data directory; null if none runs. */
+/** The addresses of the daemon that runs on this data directory; null if none runs, or if it is still starting. */
 export async function readRunning(dataDir: string): Promise<Running | null> {
   if (!(await isDirectoryLocked(dataDir))) return null;
   const running = await readSecret(join(dataDir, RUNNING_FILE));

@@ -1,4 +1,4 @@
-/** Opens the admin interface (gRPC). This is the only part of the composition root that imports `grpc/`. */
+/** Opens the admin interface (gRPC). No other role imports `grpc/`. */
 
 import { announceChange } from '../engine/broker/announcements.ts';
 import { findOtherLead } from '../engine/broker/lead-claims.ts';
@@ -42,7 +42,7 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
       isMailAvailable: config.mail !== null,
       requeueMail: async (id) => (await FEATURES.find(({ requeue }) => requeue)?.requeue?.(database, id)) ?? null,
       async republish({ id, subject, headers, body, streamNumber, sequence }) {
-        // Drops NATS's own headers: a repeated message id would count as a duplicate, and the others apply only once.
+        // Drops NATS's headers: the old message id would count as a duplicate, and the others apply to one publication.
         const kept = Object.entries(headers).filter(([name]) => !/^nats-/i.test(name));
         await publish(broker, {
           subject,

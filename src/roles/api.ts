@@ -1,4 +1,4 @@
-/** Opens the REST API of clients. This is the only part of the composition root that imports `rest/`. */
+/** Opens the REST API of clients. */
 
 import type { BlockList, Socket } from 'node:net';
 import ipaddr from 'ipaddr.js';
@@ -33,7 +33,7 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
     connectionsMax: config.questionConnectionsMax,
     statementTimeoutMs: QUESTION_STATEMENT_MS,
   });
-  // A single connection, because anybody may guess keys and tokens.
+  // A single connection, because any caller may guess keys and tokens.
   const publicDatabase = openApart(parts, { url: databaseUrl, connectionsMax: 1 });
   const connectionLimits = createConnectionLimits(config.api.proxies, config.api.connectionsMax);
   sortPlaces(reference);

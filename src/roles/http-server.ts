@@ -68,7 +68,7 @@ const LAST_ANSWERS_MS = 250;
 /**
  * Refuses new connections, answers the received requests, and resolves when the last connection has ended. Idle
  * connections are closed at once. Other connections are closed after `SLOW_CLIENT_MAX_MS`, but not before `lastWork`
- * resolves. This is the work that requests may wait for; its owner limits its duration.
+ * resolves. `lastWork` is work that requests may wait for; its owner limits its duration.
  */
 export async function closeServer(server: Server, lastWork: () => Promise<unknown> = async () => null): Promise<void> {
   const closed = new Promise<void>((resolve) => {

@@ -32,7 +32,7 @@ import type { Log } from '../log.ts';
 import { measureLead, measureStage } from './measures.ts';
 import type { Parts } from './parts.ts';
 
-/** A market gets its median within this time after its fiftieth price. */
+/** While a computation takes less than 0.1 s, a market gets its median within this time after its fiftieth price. */
 const COMPUTE_MEDIANS_EVERY_MS = 10_000;
 /** The pause after a computation, as a multiple of its duration: computing uses at most a hundredth of the time. */
 const COMPUTE_MEDIANS_REST = 99;
@@ -48,7 +48,7 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   const matcher = await openMatcher(parts);
   const points = followPoints(database);
   const renew = () => Promise.all([medians.renew(), points.renew(matcher.combinations)]);
-  // Each term retries this, so that what needs only PostgreSQL does not wait for NATS.
+  // A term creates missing streams too, so after a failure here the parts that need only PostgreSQL still start.
   await ensureIntake(broker).catch((error: Error) => onTransientError('stream of adverts', error));
   await ensureRejections(broker).catch((error: Error) => onTransientError('stream of rejections', error));
   const gate = createPauseGate();
@@ -165,7 +165,7 @@ function createStartLog(log: Log): (start: IntakeStart) => void {
     if (isRestored) {
       noteRestored(log, 'The database is a copy, or it does not know this stream.', { isKnownStream, ...start });
     }
-    if (behind > 0) log.info({ messages: behind }, 'The database may lack messages, which are taken in again.');
+    if (behind > 0) log.info({ messages: behind }, 'The database may lack messages. They are read again.');
   };
 }
 

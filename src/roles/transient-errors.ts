@@ -65,7 +65,7 @@ export function createTransientErrors(
   }
 
   return {
-    /** `what` names the work that met the error. That work must retry by itself. */
+    /** `what` names the work that met the error. The caller retries that work. */
     onTransientError(what: string, error: Error) {
       note(error);
       if (isNews(what, error)) log.warn({ what, ...loggedError(error) }, 'A transient error occurred.');

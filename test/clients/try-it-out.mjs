@@ -1,8 +1,8 @@
 /**
  * Tries the API in its own documentation as a reader does: authorizes, opens each operation with a body, presses "Try
  * it out" and "Execute" with the unchanged example, and prints the answers. Arguments: the address of the
- * documentation, the key, the id and the property for paths with one, the operations as JSON, and optionally a
- * directory for screenshots.
+ * documentation, the key, the values of `id` and `uuid` in paths, the operations as JSON, and optionally a directory
+ * for screenshots.
  */
 
 import chromium from '@sparticuz/chromium';

@@ -1,4 +1,4 @@
-/** A watcher of the activity feed receives the activities of all instances once NATS has the announcements. */
+/** A watcher of the activity feed receives the activities of all instances, which build them only for a watcher. */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -29,7 +29,7 @@ test('activities are built only for a watcher, and a watch is refused while NATS
   const server = await startTestNats(t);
   const broker = await connectTestBroker(t, server.url);
   const feed = createActivityFeed(broker);
-  feed.publish(() => assert.fail('nobody watches'));
+  feed.publish(() => assert.fail('there is no watcher'));
   const seen: Activity[] = [];
   const stop = await feed.watch((activities) => seen.push(...activities));
   feed.publish(() => [CHANGE]);

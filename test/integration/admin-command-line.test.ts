@@ -75,7 +75,7 @@ test('the status shows the version of each instance', async () => {
   );
 });
 
-test('the status names a silent instance while a killed one is still listed', async (t) => {
+test('the status reports a killed instance as silent while it is still listed', async (t) => {
   const database = connectDatabase(t, scene.servers.postgres.url);
   const die = () =>
     database.query(
@@ -266,7 +266,7 @@ test('texts of crawlers and clients never control the terminal', async (t) => {
     await admin('deliveries', 'show', deliveries[0]?.name ?? '', '--body'),
     await admin('explain', id, message.property.uuid),
   ];
-  assert.match(fact.stdout, /^title +Vue mer state {2}delivered$/m, 'one fact is one line');
+  assert.match(fact.stdout, /^title +Vue mer state {2}delivered$/m, 'each fact is on one line');
   for (const { code, stdout } of shown) {
     assert.equal(code, 0);
     // oxlint-disable-next-line eslint/no-control-regex -- the test looks for control characters

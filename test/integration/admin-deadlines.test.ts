@@ -1,6 +1,6 @@
 /**
- * A call that its client gives up leaves no statement in PostgreSQL. Another session holds a lock, so that every call
- * is executing a statement when it ends.
+ * A call that its client abandons leaves no statement in PostgreSQL. Another session holds a lock, so that no call
+ * succeeds before.
  */
 
 import assert from 'node:assert/strict';
@@ -96,7 +96,7 @@ test('a caller without a deadline gets the server’s deadline', async () => {
     codes.length = 0;
     const error = await new Promise<ServerError>((resolve) => stub.listDeadLetters(LETTERS, metadata, resolve));
     assert.equal(error?.code, status.DEADLINE_EXCEEDED);
-    assert.equal(error?.details, 'The call exceeded its deadline. Set a later one.', 'the words of the server');
+    assert.equal(error?.details, 'The call exceeded its deadline. Set a later one.', 'the message of the server');
     assert.deepEqual(codes, ['DEADLINE_EXCEEDED']);
     await until(runningStatements, isDone);
   });

@@ -66,7 +66,7 @@ test('a generic gRPC client that uses reflection gets the same answers', async (
   assert.deepEqual(await curl('grpc.health.v1.Health/Check', {}), { status: 'SERVING' });
 });
 
-test('AdoptStreams changes nothing if there are no streams of another owner', async () => {
+test('AdoptStreams lists nothing if no stream has another owner', async () => {
   assert.deepEqual((await succeed('AdoptStreams', { validateOnly: true })).adopted ?? [], []);
 });
 
@@ -81,12 +81,12 @@ test('status, stages and index are reported', async () => {
   assert.deepEqual(valuesOf(streams, 'name'), ['streams/ADVERTS', 'streams/RETRIES', 'streams/REJECTED']);
   assert.equal(index.storedSearchCount, 1);
 
-  const paused = await succeed('PauseStage', { name: 'stages/deliver', reason: 'a look' });
+  const paused = await succeed('PauseStage', { name: 'stages/deliver', reason: 'maintenance' });
   assert.match(paused.state, /PAUS/);
-  assert.equal(paused.pauseReason, 'a look');
+  assert.equal(paused.pauseReason, 'maintenance');
   const drained = await succeed('DrainStage', { name: 'stages/deliver' });
   assert.equal(drained.state, 'STATE_PAUSED');
-  assert.equal(drained.pauseReason, 'a look');
+  assert.equal(drained.pauseReason, 'maintenance');
   assert.equal((await succeed('ResumeStage', { name: 'stages/deliver' })).state, 'STATE_RUNNING');
   await missing('PauseStage', { name: 'stages/nonsense' });
   await invalid('PauseStage', { name: 'deliver' });
@@ -102,13 +102,13 @@ test('status, stages and index are reported', async () => {
   await missing('GetIndexedSearch', { name: `searches/${UNKNOWN}` });
 });
 
-test('an explanation names every criterion and every delivery', async () => {
+test('an explanation equals that of the REST interface, and names the deliveries', async () => {
   const pair = { search: `searches/${scene.search.id}`, property: `properties/${property}` };
   const explained = JSON.parse((await succeed('ExplainMatch', pair)).explanationJson);
   const path = `/searches/${scene.search.id}/explanation?property=${property}`;
   const headers = { 'X-API-KEY': scene.key, 'Accept-Language': 'en' };
   const body = await (await fetch(`${scene.daemon.apiUrl}${path}`, { headers })).json();
-  assert.deepEqual(explained, body, 'what the client reads');
+  assert.deepEqual(explained, body, 'the answer of the REST interface');
   assert.equal(explained.satisfied, true);
   assert.deepEqual(valuesOf(explained.matchReasons, 'code'), ['began-with-advert']);
   assert.deepEqual(explained.deliveries, [`/${delivery}`]);
@@ -194,7 +194,7 @@ test('a delivered webhook is sent again, and a recovery sends the requested deli
   assert.equal(scene.receiver.postsOf(id).length, 3);
   assert.deepEqual((await succeed('ListRecoveries', { client: CLIENT_NAME })).recoveries, [done]);
   assert.deepEqual((await succeed('ListRecoveries')).recoveries, [done]);
-  assert.deepEqual(await succeed('StopRecovery', { name }), done, 'stopping one that is over changes nothing');
+  assert.deepEqual(await succeed('StopRecovery', { name }), done, 'stopping a finished recovery changes nothing');
   for (const [wrong, code, detail] of [
     [{ startTime: undefined }, 'invalid_argument', 'BadRequest'],
     [{ startTime: '2020-01-01T00:00:00Z' }, 'invalid_argument', 'BadRequest'],
@@ -215,7 +215,7 @@ test('a delivered webhook is sent again, and a recovery sends the requested deli
   assert.match(client, /^clients\//);
 });
 
-test('deliveries are listed page by page, shown, and not sent twice', async () => {
+test('deliveries are listed page by page, each once and newest first, and shown with their body and attempts', async () => {
   await scene.publishAdverts(3);
   await untilIs(async () => (await succeed('ListDeliveries', { state: 'STATE_DELIVERED' })).deliveries?.length, 4);
   const seen: { readonly name: string; readonly createTime: string }[] = [];
@@ -297,7 +297,7 @@ test('dead letters are listed, shown, requeued and purged', async () => {
     () => succeed('ListDeadLetters'),
     (listed) => listed.deadLetters?.length === 1,
   );
-  assert.notEqual(back.deadLetters[0].name, name, 'still not understood: it came back as a new one');
+  assert.notEqual(back.deadLetters[0].name, name, 'it is rejected again, as a new dead letter');
   const purge = { filter: { reason: 'json' } };
   assert.equal((await succeed('PurgeDeadLetters', purge)).purgeCount, 1);
   assert.equal((await succeed('PurgeDeadLetters', { ...purge, force: true })).purgeCount, 1);
@@ -328,7 +328,7 @@ test('clients and keys are created, listed and revoked', async () => {
 
   const update = (changes: object, paths: readonly string[]) =>
     succeed('UpdateClient', { client: { name: client.name, ...changes }, updateMask: paths.join(',') });
-  assert.equal((await update({ searchesMax: 7 }, [])).rateLimitPerSecond, 5, 'without a mask what is absent stays');
+  assert.equal((await update({ searchesMax: 7 }, [])).rateLimitPerSecond, 5, 'without a mask, absent members stay');
   const updated = await update({ polygonCornersMax: 0 }, ['polygonCornersMax', 'rateLimitPerSecond']);
   assert.deepEqual([updated.searchesMax, updated.polygonCornersMax, updated.rateLimitPerSecond], [7, 0, undefined]);
   assert.equal(updated.searchTotals.searchCount ?? 0, 0, 'JSON leaves a zero out');
@@ -374,7 +374,7 @@ test('clients and keys are created, listed and revoked', async () => {
   await missing('DeleteClient', { name: client.name });
 });
 
-test('recipients are shown and erased, for one client or for all, and their addresses appear in no unrelated answer', async () => {
+test('recipients are shown and erased, for one client or for all, and an error does not quote an unknown address', async () => {
   const address = 'jo@example.org';
   const rest = restClient(scene.daemon, scene.key);
   const { iri } = await rest.createSearch({ title: 'x', notificationRecipient: address });
@@ -454,7 +454,7 @@ test('without feeds the list is empty, and an unknown source is not found', asyn
   }
 });
 
-test('the log records changes by operators with their values, without keys, and records no reads', async () => {
+test('the log records changes by operators with their values, without keys and addresses, and records no reads', async () => {
   const address = 'jo.logged@client.example';
   const people = { displayName: `logged (${address})`, noticeAddress: address };
   const { name: client } = await succeed('CreateClient', { client: people });

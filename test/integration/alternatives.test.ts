@@ -48,7 +48,7 @@ describe('alternatives', () => {
     assert.deepEqual(cleared.alternatives, []);
   });
 
-  it('are answered with their site categories, which remain, and with a tag that a change accepts', async () => {
+  it('are answered with their site categories, which cannot be removed, and with an ETag that a change accepts', async () => {
     const [category] = await setSiteCategories(api.database, ['Agence']);
     const iri = `/site_categories/${category?.id}`;
     const path = await createSearch({ alternatives: [{ includedSiteCategories: [iri] }] });

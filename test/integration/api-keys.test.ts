@@ -62,7 +62,7 @@ describe('API keys', () => {
     }
   });
 
-  it('count large bodies as several requests', async () => {
+  it('have a write limit that counts large bodies as several requests', async () => {
     const key = await api.newClient('large', { writeLimitPerSecond: 1, writeLimitBurst: 20 });
     const large = { title: 'x', context: 'x'.repeat(1_000_000) };
     assert.equal((await api.call('POST', '/searches', large, { key })).status, 422);

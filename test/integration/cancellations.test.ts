@@ -76,7 +76,7 @@ test('open deliveries of a deleted search count as cancelled and are never claim
   assert.equal(await deleteSearch(database, clientId, search.id), true);
   assert.deepEqual(await statesRead(), ['cancelled', 'cancelled']);
   assert.deepEqual(await statesHeld(), ['queued', 'retry_wait']);
-  assert.equal(await resendDelivery(database, clientId, queued.id), null, 'its search is gone');
+  assert.equal(await resendDelivery(database, clientId, queued.id), null, 'its search is deleted');
   const { claimed, refused } = await claimDeliveries(database, HOLDER, [queued.id, waiting.id], new Date());
   assert.deepEqual([claimed, [...refused]], [[], [[queued.id, 'cancelled']]]);
   assert.deepEqual(await statesHeld(), ['cancelled', 'retry_wait']);
@@ -128,10 +128,10 @@ test('rows are cancelled page by page, including those that a slow recorder comm
   const { id, clientId, number: searchNumber } = search;
   const all = { id, clientId, searchNumber, endpoint: null, includesDelivered: false };
   const count = await countFitting(database, { ...all, since: new Date(0), until: new Date() });
-  assert.equal(count, 1, 'what had failed before may be sent again');
+  assert.equal(count, 1, 'a delivery that had failed before may be sent again');
 });
 
-test('no attempt begins after a search was deleted, even if its delivery was being claimed', async (t) => {
+test('no delivery is claimed after its search was silenced, even if the claim was in progress', async (t) => {
   const { database, clientId, search, seed, tell } = await openScene(t);
   const countClaimed = async () =>
     (await database.query('select from open_deliveries where claimed_by is not null')).rowCount;
@@ -148,7 +148,7 @@ test('no attempt begins after a search was deleted, even if its delivery was bei
   assert.equal(await deleteSearch(database, clientId, search.id), true);
 });
 
-test('no attempt begins for a deleted client, even while its searches still exist', async (t) => {
+test('no delivery of a deleted client is claimed, even while its searches still exist', async (t) => {
   const { database, clientId, seed, statesHeld } = await openScene(t);
   const [first, second] = await seed(2);
   const claim = (id: Uuid | undefined) => claimDeliveries(database, HOLDER, [id as Uuid], new Date());

@@ -1,6 +1,6 @@
 /**
- * The clocks of the daemon, PostgreSQL, NATS and crawlers. A difference of more than five seconds is reported, but
- * stops only intake, while the clock of NATS is behind. Messages from the future are rejected.
+ * The clocks of the daemon, PostgreSQL, NATS and crawlers. A difference of more than five seconds is reported. It stops
+ * only intake, and only while the clock of NATS is behind. Messages from the future are rejected.
  */
 
 import assert from 'node:assert/strict';
@@ -49,7 +49,7 @@ test('three clocks of one machine agree, and one that jumps is reported with tho
   };
   const { ahead, ...agreeing } = await look(0);
   assert.deepEqual(agreeing, { told: [], difference: null });
-  for (const clock of ['PostgreSQL', 'NATS']) assert.ok(Math.abs(ahead.get(clock) ?? 99) < 2, `${clock} is read`);
+  for (const clock of ['PostgreSQL', 'NATS']) assert.ok(Math.abs(ahead.get(clock) ?? 99) < 5, `${clock} is read`);
   for (const [aheadMs, words] of [
     [7_500, /^the clock of this daemon is 7\.\d s ahead of that of (?:NATS|PostgreSQL)/],
     [-86_400_000, /ahead of that of this daemon/],
@@ -180,7 +180,7 @@ test('while NATS’s clock is behind, intake pauses and reports it, and afterwar
     (prices) => prices.length > 4,
   );
   assert.deepEqual(await pricesOf(database), [110_000, 120_000, 130_000, 140_000, 150_000]);
-  assert.equal((await database.query('select from dead_letters')).rowCount, 1, 'what was of tomorrow');
+  assert.equal((await database.query('select from dead_letters')).rowCount, 1, 'the advert from tomorrow');
 });
 
 test('a NATS clock that was behind while no daemon ran is recognised by the messages published then', async (t) => {

@@ -70,7 +70,7 @@ test('a 200 that is recorded late counts as delivered, even after attempts of ot
   assert.equal(receiver.posts.length, 2);
 });
 
-test('another courier sends the deliveries of a cut-off one within seconds, and the cut-off one resumes on its own', async (t) => {
+test('another courier sends the deliveries of a cut-off one, and the cut-off one resumes on its own', async (t) => {
   // The time limit is so long that no attempt exceeds it on a busy machine.
   const { receiver, stage, proxy, proxied, publish, rows } = await openScene(t, 20_000);
   const paths = Array.from({ length: 300 }, (_, position) => `/${position % 30}`);

@@ -49,7 +49,7 @@ test('the same courier makes the retries of a stream that was deleted', async (t
   assert.equal(receiver.posts.length, COUNT + 1);
 });
 
-test('all overdue retries without a message are sent as soon as they are found', async (t) => {
+test('overdue retries without a message are read page after page without a pause, and all are sent', async (t) => {
   const { receiver, stage } = await openBacklog(t);
   const pages = 50;
   const search = await seedSearch(stage.database);
@@ -158,7 +158,7 @@ test('deliveries claimed by a courier that died count as aborted, and those it h
     `select last_alert_at = (select finished_at from delivery_states where id = $1) as is from searches where number = $2`,
     [sent?.id, alerted.number],
   );
-  assert.deepEqual(rows, [{ is: true }], 'its last alerts are noted, which it had no time for');
+  assert.deepEqual(rows, [{ is: true }], 'the time of the last alert is recorded, although its courier died before');
 });
 
 test('a courier that was declared dead claims nothing more, because its attempts would be aborted', async (t) => {
@@ -167,7 +167,7 @@ test('a courier that was declared dead claims nothing more, because its attempts
   const [frozen, busy] = [await registerCourier(database), await registerCourier(database)];
   const silent = await writeHeartbeat(database, busy);
   assert.equal((await writeHeartbeat(database, busy)).length, 2);
-  assert.deepEqual(await declareDead(database, silent), [frozen], 'the other one has beaten since');
+  assert.deepEqual(await declareDead(database, silent), [frozen], 'the other courier has written a heartbeat since');
   const claimBy = async (number: number) =>
     (await claimDeliveries(database, number, [due[0]?.id as Uuid], new Date())).claimed.length;
   assert.equal(await claimBy(frozen), 0);

@@ -96,7 +96,7 @@ test('PostgreSQL and pgbouncer in session mode pass the session check; pgbouncer
   try {
     unpacked = await fetchPgbouncer();
   } catch (error) {
-    return t.skip(`the distribution's pgbouncer cannot be had: ${(error as Error).message}`);
+    return t.skip(`the distribution's pgbouncer cannot be downloaded: ${(error as Error).message}`);
   }
   const sessions = open(t, await startPgbouncer(t, unpacked, url, { pool_mode: 'session' }));
   await checkSessions(sessions);
@@ -107,7 +107,7 @@ test('PostgreSQL and pgbouncer in session mode pass the session check; pgbouncer
   assert.deepEqual(
     rows,
     [{ plans: 'force_custom_plan', idle: '10s', dates: 'ISO, MDY' }],
-    'each has the settings of its own',
+    'each session has its own settings',
   );
   const shared = open(t, await startPgbouncer(t, unpacked, url, { pool_mode: 'transaction' }));
   await assert.rejects(checkSessions(shared), /a connection pooler in transaction mode. Set its pool_mode to session/);

@@ -284,7 +284,7 @@ const SKEWED_QUEUES: Readonly<Record<string, string>> = {
 const ROWS_READ_MAX = 256;
 const PAGES_READ_MAX = 768;
 
-test('the statements of the queue read only the rows they return, however many deliveries wait at one endpoint', async (t) => {
+test('the statements of the queue read at most 256 rows, however many deliveries wait at one endpoint', async (t) => {
   const database = await openTested(t, 'pipeline');
   const sent = await preparedBy(database, () => useQueue(database));
   for (const [state, fill] of Object.entries(SKEWED_QUEUES)) {
@@ -311,7 +311,7 @@ const BURST = `
     claim, coalesce(claim, 0)
   from generate_series(1, ${BURST_ROWS}) as i, lateral (select case when i <= ${BURST_SETTLED} then 1 end as claim) as claimed`;
 
-test('after statistics of an empty queue, the statements of the queue read no additional rows in a burst', async (t) => {
+test('after statistics of an empty queue, the statements of the queue read at most 256 rows in a burst', async (t) => {
   const url = await ownDatabase(t);
   const database = openTestDatabase(t, url, 1, 'pipeline');
   const reader = openTestDatabase(t, url, 1);
@@ -334,7 +334,7 @@ test('after statistics of an empty queue, the statements of the queue read no ad
     for (const { name, execution } of sent) {
       const plan = await explained(database, execution);
       const { rows } = readBy(plan);
-      const about = `${name}, ${isSnapshotHeld ? 'beside a snapshot' : 'alone'}: ${rows} rows`;
+      const about = `${name}, ${isSnapshotHeld ? 'with an open snapshot' : 'alone'}: ${rows} rows`;
       assert.ok(rows <= ROWS_READ_MAX, `${about}\n${JSON.stringify(plan, null, 1)}`);
     }
   }
@@ -473,7 +473,7 @@ test('conditions on indexed columns do not use times computed within the stateme
   assertNone(bounds.flat().filter((bound) => indexed.has(bound.split(' ')[0] ?? '')));
 });
 
-test('writes of one turn of the event loop arrive at PostgreSQL together and in order', async (t) => {
+test('writes of one turn of the event loop are sent together and in order', async (t) => {
   const server = createServer();
   const received = new Promise<string>((resolve) => {
     server.once('connection', (socket: Socket) => {

@@ -171,7 +171,7 @@ test('a dead endpoint gets no attempts, loses no delivery, and resumes with one 
   for (const [position, { open }] of gates.entries()) {
     await untilIs(() => posts(), position + 2);
     await untilAllHaveLooked(database);
-    assert.equal(posts(), position + 2, 'whichever courier has it');
+    assert.equal(posts(), position + 2, 'one at a time for all couriers');
     open();
   }
   await untilIs(() => posts(), 21);

@@ -61,8 +61,8 @@ test('a dead letter that was published but not yet deleted is in the stream once
 
   await insertLetter(subject, bytes);
   assert.equal(await requeue(scene), 1);
-  assert.equal(await messageCount(), 1, 'the stream knows it');
-  assert.equal(await requeue(scene), 0, 'it is forgotten');
+  assert.equal(await messageCount(), 1, 'the stream recognises the repetition');
+  assert.equal(await requeue(scene), 0, 'the dead letter is deleted');
 });
 
 test('a dead letter is not requeued if a later message of its advert is recorded, and the answer reports this', async (t) => {
@@ -77,5 +77,5 @@ test('a dead letter is not requeued if a later message of its advert is recorded
   const { requeuedCount = 0, overtakenCount } = await callRequeue(scene);
   assert.deepEqual([requeuedCount, overtakenCount], [0, 1]);
   assert.equal(await messageCount(), 1);
-  assert.equal((await callRequeue(scene)).overtakenCount, 1, 'it is kept');
+  assert.equal((await callRequeue(scene)).overtakenCount, 1, 'the dead letter is kept');
 });

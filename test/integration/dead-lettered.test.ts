@@ -156,7 +156,7 @@ test('a bug that affects many properties stops intake, is reported, ends the pro
   assert.equal(await countLetters(database), 3);
   assert.equal(await exited, 1);
   assert.match(JSON.stringify(daemon.log), /a bug affects messages of more than 3 properties/);
-  assert.equal(await countLetterProperties(database), 3, 'the second term knows what the first one has set aside');
+  assert.equal(await countLetterProperties(database), 3, 'the second term knows the dead letters of the first');
   // The operator repairs the rows and requeues the dead letters.
   await database.query(`delete from properties where ${PRICE_HELD} is null`);
   const mended = await startHere(t, servers, STRICT);
@@ -171,7 +171,7 @@ test('a bug that affects many properties stops intake, is reported, ends the pro
   assert.equal(await countLetters(database), 0);
 });
 
-test('a newer instance takes over while the other one waits, and both recover', async (t) => {
+test('a newer instance takes over intake from one that a bug has stopped, and the status shows the bug', async (t) => {
   const servers = await startTestServers(t);
   const strict = await startHere(
     t,

@@ -199,7 +199,7 @@ describe('deliveries', () => {
       const { status: code, body } = await resend(id);
       assert.equal(code, 202, status);
       assert.equal(body.status, 'queued');
-      assert.equal(body.attemptCount, 6, 'the log counts on');
+      assert.equal(body.attemptCount, 6, 'the count of attempts continues');
       assert.equal(body.endpoint, endpoint);
       assert.equal(announced.at(-1)?.id, id);
       const { rows: stored } = await database.query('select attempts_spent from delivery_states where id = $1', [id]);
@@ -291,7 +291,7 @@ describe('deliveries', () => {
     const [first] = after.attempts;
     assert.equal(document.deliveredAt.getTime(), (first?.startedAt.getTime() ?? 0) + (first?.durationMs ?? 0));
     const { rows } = await stage.database.query('select from final_outcomes');
-    assert.equal(rows.length, 0, 'nobody is alarmed');
+    assert.equal(rows.length, 0, 'the delivery does not count as failed');
   });
 });
 
@@ -315,14 +315,14 @@ describe('deliveries that are resent during an attempt', () => {
       assert.deepEqual(
         tuplesOf(receiver.posts, 'path', 'id', 'body'),
         ['/before', '/after'].map((path) => [path, due.id, receiver.posts[0]?.body]),
-        'once more, and no third time',
+        'each once, with the same body',
       );
       const { rows } = await stage.database.query('select state, attempt_count, attempts_spent from delivery_states');
       assert.deepEqual(rows, [{ state: 'delivered', attempt_count: 2, attempts_spent: 1 }]);
     });
   }
 
-  it('count as delivered if the attempt ends at that moment', async (t) => {
+  it('are queued again if the attempt ends at that moment', async (t) => {
     const { receiver, stage, search, pointTo } = await openScene(t);
     await pointTo('/hook');
     const [due] = await seedDeliveries(stage.database, search, [receiver.urlOf('/hook')]);
@@ -370,7 +370,7 @@ describe('an Idempotency-Key', () => {
     const [iri] = made;
     await api.call('PATCH', String(iri), { title: 'renamed' }, { key });
     const again = await create(key, 'a', body);
-    assert.deepEqual([again.status, again.body['@id'], again.body.title], [201, iri, 'renamed'], 'read anew');
+    assert.deepEqual([again.status, again.body['@id'], again.body.title], [201, iri, 'renamed'], 'the current title');
     assert.equal(again.headers.get('Location'), iri);
     const { body: listed } = await api.call('GET', '/searches', undefined, { key });
     assert.equal(listed['hydra:totalItems'], 1);

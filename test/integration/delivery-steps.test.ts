@@ -1,6 +1,6 @@
 /**
  * From every state, the statements of the queue make only the transitions of domain/delivery.ts, on real PostgreSQL.
- * Each is executed twice, as after a commit whose answer was lost, and concurrently with other deliveries.
+ * Each except a resend is executed twice, as after a commit whose answer was lost.
  */
 
 import assert from 'node:assert/strict';
@@ -145,7 +145,7 @@ test('an attempt starts by the clock of its courier, not of PostgreSQL', async (
     const { claimed } = await claimDeliveries(database, HOLDER, [due?.id as Uuid], new Date());
     const after = Date.now() + 1;
     const startedAt = claimed[0]?.startedAt.getTime() ?? 0;
-    assert.ok(before <= startedAt && startedAt <= after, 'a receiver takes what is of its own time alone');
+    assert.ok(before <= startedAt && startedAt <= after, 'a receiver accepts only a current time');
     const [abandoned] = await readAbandoned(database, [HOLDER], 1);
     assert.ok(abandoned && before <= abandoned.startedAt.getTime() && abandoned.startedAt.getTime() <= after);
     await database.query('truncate deliveries, open_deliveries, final_outcomes, attempts');
@@ -177,7 +177,7 @@ test('an attempt whose row is removed during it stays in the log, even if its co
     return rows;
   };
   const begun = { number: 2, status_code: null, error: 'aborted' };
-  for (const cause of ['a success that comes late', 'a cancellation']) {
+  for (const cause of ['a late success', 'a cancellation']) {
     const [due] = await seedDeliveries(database, search, [URL]);
     const id = due?.id as Uuid;
     await statements.claim(id, await readRow(database, id));

@@ -88,7 +88,7 @@ test('unsuitable PostgreSQL settings are reported, each with the value to set', 
 
 test('a pooler in transaction mode and an unreachable server are errors', async (t) => {
   const unpacked = await fetchPgbouncer().catch(() => null);
-  if (unpacked === null) return t.skip('no pgbouncer to be had');
+  if (unpacked === null) return t.skip('pgbouncer cannot be downloaded');
   const postgres = await startTestPostgres(t);
   const url = await startPgbouncer(t, unpacked, postgres.url, { pool_mode: 'transaction', default_pool_size: '1' });
   const { of } = await examine({ ...NOWHERE, postgres: { url } });
@@ -101,9 +101,9 @@ test('a healthy service and an unreachable one are reported', async (t) => {
   const servers = { postgres: await startTestPostgres(t), nats: await startTestNats(t) };
   const daemon = await startDaemon(t, servers);
   const starting = daemon.log.find(({ message }) => message === 'starting') ?? {};
-  assert.equal(starting.cores, availableParallelism(), 'a start says what there is, and what it takes');
+  assert.equal(starting.cores, availableParallelism(), 'the start is logged with the resources of the machine');
   assert.ok(Number(starting.memoryMb) <= totalmem() / 1_048_576 + 1);
-  assert.equal(starting.takesMb, 320, 'without servers of its own');
+  assert.equal(starting.takesMb, 320, 'the need without embedded servers');
   const running = { VIGIE_OPERATIONS_ADDRESS: new URL(daemon.operationsUrl).host };
   const { of } = await examine(servers, running);
   assertSaid(of('settings'), /^fine/);

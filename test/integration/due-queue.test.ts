@@ -31,7 +31,7 @@ test('a delivery that is announced again during its attempt waits again after it
   await store.stop();
   const due: DueDelivery = { id: randomUuid(), endpointKey: 'k', lane: 'first' };
   assert.deepEqual(store.admit([due, due]), []);
-  assert.equal(round.waiting, 1, 'told twice, it waits once');
+  assert.equal(round.waiting, 1, 'announced twice, it waits once');
   const [turn] = round.nextTurns(1, 0);
   assert.ok(turn);
   store.begin(due.id);
@@ -69,24 +69,24 @@ test('a held delivery is released when it is old, even if a slow claim held it l
     return due?.id as string;
   };
   const makeWait = (id: string) => database.query('update open_deliveries set lane = 0 where id = $1', [id]);
-  const untilLetIn = (id: string) =>
+  const untilReleased = (id: string) =>
     until(
       async () => (await database.query('select lane from open_deliveries where id = $1', [id])).rows[0].lane,
       (lane) => lane === 1,
     );
   const [late, early] = [await seedOld(2_000), await seedOld(1_000)];
   await makeWait(early);
-  await untilLetIn(early);
+  await untilReleased(early);
   await makeWait(late);
-  await untilLetIn(late);
+  await untilReleased(late);
   setBackMs = 7_200_000;
   const next = await seedOld(1_000);
   await makeWait(next);
-  await untilLetIn(next);
+  await untilReleased(next);
   // Held only when it is already old, as by a claim whose commit waited for a standby.
   const old = await seedOld(60_000);
   await makeWait(old);
-  await untilLetIn(old);
+  await untilReleased(old);
   await store.stop();
 });
 

@@ -144,7 +144,7 @@ test('an ordinary user without a home or a locale can start both servers', async
   await chown(dataDir, NOBODY, NOBODY);
   const reach = spawn('setpriv', [...AS_NOBODY, 'test', '-r', new URL(import.meta.url).pathname]);
   const [unreachable] = await once(reach, 'exit');
-  if (unreachable !== 0) return t.skip('this clone is out of reach for nobody');
+  if (unreachable !== 0) return t.skip('the user nobody cannot read this clone');
   const { daemon, urls } = await startDaemon(dataDir, AS_NOBODY);
   t.after(() => daemon.kill('SIGKILL'));
   assert.deepEqual(await query(urls.postgres, 'select 1 as one'), [{ one: 1 }]);

@@ -38,7 +38,7 @@ test('crawlers find the embedded NATS by its port, the ready line, a file and a 
   assert.equal(ready?.nats, `127.0.0.1:${port}`);
   const url = (await readFile(String(ready?.natsCredentialsFile), 'utf8')).trim();
   assert.equal(new URL(url).host, `127.0.0.1:${port}`);
-  assert.ok(!JSON.stringify(daemon.log).includes(new URL(url).password), 'the log tells no password');
+  assert.ok(!JSON.stringify(daemon.log).includes(new URL(url).password), 'the log contains no password');
 
   const told = await runVigie(['nats'], EMBEDDED, { settings });
   assert.deepEqual(told, { code: 0, stdout: `${url}\n`, stderr: '' });

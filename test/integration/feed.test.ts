@@ -104,7 +104,7 @@ describe('the feed', () => {
     await quick.commit();
     const early = await scene.read();
     assert.deepEqual(early.body.items, [], 'the first transaction may still commit');
-    assert.ok((await readFeedDelay(database)) > 0, 'operators see that it holds the feed up');
+    assert.ok((await readFeedDelay(database)) > 0, 'the delay of the feed is measured');
     await slow.commit();
     const all = await scene.read(`?after=${early.body.next}`);
     assert.deepEqual(idsOf(all), [...slow.ids, ...quick.ids]);
@@ -157,15 +157,15 @@ describe('the feed', () => {
     await (await record(scene, 2)).commit();
     const open = await record(scene, 1);
     const latest = await scene.read('?after=latest');
-    assert.deepEqual(latest.body.items, [], 'what is told already is left out');
+    assert.deepEqual(latest.body.items, [], 'earlier items are left out');
     await open.commit();
     const later = await record(scene, 1);
     await later.commit();
     const told = await scene.read(`?after=${latest.body.next}`);
-    assert.deepEqual(idsOf(told), [...open.ids, ...later.ids], 'the items in progress follow it');
+    assert.deepEqual(idsOf(told), [...open.ids, ...later.ids], 'items of open transactions follow');
   });
 
-  it('is read in pages of any size, byte by byte', async () => {
+  it('is read in pages of any size, with the bytes of each body unchanged', async () => {
     const scene = await openScene({ context: { user: 7 } });
     const batches = [];
     for (const count of [3, 1, 5]) {
@@ -184,7 +184,7 @@ describe('the feed', () => {
           assert.deepEqual(item.context, { user: 7 });
           assert.equal(item.search, `/searches/${scene.searchId}`);
           const rest = await scene.read(`?after=${item.cursor}`);
-          assert.deepEqual(idsOf(rest), ids.slice(ids.indexOf(item.id) + 1), 'each item can be gone on from');
+          assert.deepEqual(idsOf(rest), ids.slice(ids.indexOf(item.id) + 1), 'each cursor continues after its item');
         }
         if (page.body.items.length === 0) break;
         query = /<\/feed(\?[^>]*)>; rel="next"/.exec(page.headers.get('link') ?? '')?.[1] ?? '';
@@ -274,7 +274,7 @@ describe('the feed', () => {
     assert.equal(gone.status, 410, gone.text);
     assert.deepEqual(idsOf(await scene.read(`?after=${gone.body.oldest}`)), young.ids);
     assert.deepEqual(idsOf(await scene.read()), young.ids);
-    assert.deepEqual(idsOf(await scene.read(`?after=${last.cursor}`)), young.ids, 'who had it all has missed nothing');
+    assert.deepEqual(idsOf(await scene.read(`?after=${last.cursor}`)), young.ids, 'nothing was missed');
   });
 
   it('answers a cursor from before a restore with the cursor at which to begin', async () => {
@@ -296,7 +296,7 @@ describe('the feed', () => {
     assert.deepEqual((await scene.read(`?after=${all.body.next}`)).body.items, []);
   });
 
-  it('wakes only its waiting clients, even while an earlier transaction runs', async () => {
+  it('keeps a client waiting while an earlier transaction may still commit, and then answers', async () => {
     const scene = await openScene();
     const slow = await record(scene, 1);
     const quick = await record(scene, 1);
@@ -333,7 +333,7 @@ describe('the feed', () => {
     polls.push(...pollsOf(second, 2));
     const { status } = await Promise.race(polls.slice(5));
     assert.equal(status, 429);
-    assert.equal((await first.read()).status, 200, 'who does not wait is answered');
+    assert.equal((await first.read()).status, 200, 'a request without a wait is answered');
     for (const scene of [first, second]) await (await record(scene, 1)).commit();
     const answers = (await Promise.all(polls)).filter(({ status }) => status !== 429);
     assert.deepEqual(

@@ -172,7 +172,7 @@ test('the command exits with 2 for unreadable rows, explains refusals in a sente
     assert.match(stderr, words);
   }
   const ended = await feed('ended', '--end');
-  assert.match(ended.stdout, /The source ended was removed\. 1 of its adverts expire\./);
+  assert.match(ended.stdout, /The source ended was removed\. Adverts that expire: 1\./);
   await recorded(scene);
   assert.equal(await liveCount(scene, 'ended'), 0);
   assert.equal(await readSource(scene.database, 'ended'), null);

@@ -39,7 +39,7 @@ test('with 256 descriptors none of 400 requests hangs, and adverts are recorded 
   await crawler.publish(numberedFlat(1, 200_000));
   await untilIs(() => receiver.posts.length, 1);
   const answers = await asking;
-  assert.ok(answers.includes('ECONNRESET'), 'what is too much is closed at once');
+  assert.ok(answers.includes('ECONNRESET'), 'connections beyond the limit are closed at once');
   assert.ok(answers.some((answer) => typeof answer === 'number'));
   assert.equal((await fetch(`${daemon.operationsUrl}/readyz`)).status, 200);
   const warned = daemon.log.find(({ message }) => String(message).startsWith(`The limit of ${FEW} file descriptors`));

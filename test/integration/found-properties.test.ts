@@ -230,7 +230,7 @@ describe('a search with more properties than are evaluated', () => {
         select copy, copy, 'property.ad.update', now() from copied order by copy limit 12000;`);
   });
 
-  it('evaluates the 10,000 live properties that changed last, including the one of a minute ago', async () => {
+  it('evaluates the 10,000 live properties that changed last, including one that was just recorded', async () => {
     const [message] = sampleMessages(77, api.reference, 1, new Date('2026-06-01T08:00:00Z'));
     assert.ok(message);
     await scene.record([message]);
@@ -259,7 +259,7 @@ describe('a search with more properties than are evaluated', () => {
     assert.ok(total + margin < 1.2 * truth, `${total} of ${truth}, margin ${margin}`);
   });
 
-  it('evaluates proportionally fewer with polygon corners, regardless of the clock', async () => {
+  it('evaluates proportionally fewer if a polygon has many corners', async () => {
     const fine = { ...anything(), ...square(5_000) };
     const { total, estimated, margin } = await find({ criteria: fine });
     assert.ok(total > 3_000 && total <= 4_000, `${total}`);

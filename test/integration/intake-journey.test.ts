@@ -66,7 +66,7 @@ test('duplicates and stale messages change nothing, and invalid messages are kep
   );
   for (const { reason, subject } of letters) {
     assert.match(subject, /^adverts\./);
-    assert.ok(reason.length > 10, `a reason that helps, not ${reason}`);
+    assert.ok(reason.length > 10, `the reason is only ${reason}`);
   }
   const seen = receiver.posts.map(({ path, body }) => {
     const { event, adEvent } = JSON.parse(body.toString());

@@ -29,7 +29,7 @@ test('the time without a leader is shown at once and by the next leader, and cou
   await first.showLead();
   const led = await readIntakeLead(database);
   assert.ok(led.beganAt);
-  assert.deepEqual([led.gapSeconds, led.leaderlessSeconds], [0, 0], 'nobody led before it');
+  assert.deepEqual([led.gapSeconds, led.leaderlessSeconds], [0, 0], 'there was no leader before it');
   await first.close();
 
   await database.query(`update intake_leads set seen_at = seen_at - interval '40 seconds'`);
@@ -38,7 +38,7 @@ test('the time without a leader is shown at once and by the next leader, and cou
   const second = await openLeaderSession(own);
   t.after(() => second.close());
   assert.equal(await second.campaign(), '2');
-  assert.ok((await readIntakeLead(database)).leaderlessSeconds >= 40, 'a term is no work yet');
+  assert.ok((await readIntakeLead(database)).leaderlessSeconds >= 40, 'a term without work does not count');
   await second.showLead();
   const { beganAt, gapSeconds, leaderlessSeconds } = await readIntakeLead(database);
   assert.ok(gapSeconds >= 40);

@@ -131,7 +131,7 @@ describe('the link to unsubscribe', () => {
     assert.match(page, /<li>Tous les biens<\/li><li>Lieu : (?:[^,<]+, ){19}[^,<]+ ou 3\d\u202f\d{3} autres<\/li>/);
   });
 
-  it('lists every home of its e-mail as it is now, fifty a page, as long as they are kept, and none of the erased', async () => {
+  it('lists every home of its e-mail as it is now, fifty a page, as long as they are kept, and none for an erased address', async () => {
     const { database } = api;
     const properties = Array.from({ length: 53 }, () => timeOrderedUuid(new Date()));
     for (const [position, propertyUuid] of properties.entries()) {
@@ -319,7 +319,7 @@ describe('the link to unsubscribe', () => {
     assert.equal(await statusOf(iri), 'unsubscribed');
   });
 
-  it('cannot be guessed', async () => {
+  it('is unknown if its token is changed, shortened or extended', async () => {
     const { iri, token } = await sent('guessed@example.org');
     const wrong = `${token.slice(0, -1)}${token.endsWith('A') ? 'Q' : 'A'}`;
     for (const path of [

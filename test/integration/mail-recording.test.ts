@@ -13,7 +13,7 @@ import {
 import { valuesOf } from '../support/lists.ts';
 import { openMailScene } from '../support/mail-scene.ts';
 
-test('nothing is recorded for an address that is off, refused, unsubscribed, or without a mail server', async (t) => {
+test('no e-mail is recorded for a refused or unsubscribed address, or without a mail server', async (t) => {
   const { database, ...scene } = await openMailScene(t);
   const names = ['active', 'daily', 'refused', 'unsubscribed'];
   const searches = await Promise.all(

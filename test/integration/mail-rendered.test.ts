@@ -87,7 +87,7 @@ test('each property is a card with its former and current price and a coloured c
         3,
         'a cut, a rise and a match differ',
       );
-      assert.deepEqual(valuesOf(seen.cards, 'button'), [44, 44, null], 'a button to tap');
+      assert.deepEqual(valuesOf(seen.cards, 'button'), [44, 44, null], 'a button is 44 px high');
       assert.match(seen.text, /N'est plus en ligne : Maison de ville/);
       assert.ok(!seen.allLinks.includes('https://portal.example/gone'), name);
       assert.deepEqual(await page.do('axe'), [], name);

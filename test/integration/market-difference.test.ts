@@ -156,7 +156,7 @@ describe('the markets', () => {
     median = stored.get(`${TOULON}/0/0`)?.median ?? 0;
   });
 
-  it('leave those of coherent prices as they were: all stored properties, by department, land apart', async () => {
+  it('do not change the medians of coherent prices: all stored properties, by department, land apart', async () => {
     const { rows } = await api.database.query<{ key: string; median: number }>(
       `select concat_ws('/', department_code, transaction_type, is_land) as key, median from market_medians`,
     );
@@ -268,7 +268,7 @@ describe('a search with a bound', () => {
     );
   });
 
-  it('says that the median has moved when a property fails since', async () => {
+  it('is explained with the moved median if a property no longer fits because of it', async () => {
     const fresh = await createSearch();
     const home = flat({ price: median * 0.89 * 50 });
     await scene.record([messageOf(home)]);
@@ -317,7 +317,7 @@ describe('a new median', () => {
     await scene.computeMedians();
     assert.equal((await eventsOf()).length, told);
     assert.equal((await explanationOf(search, property)).satisfied, true);
-    // It fits before and after this change by today's median. A told end is resumed by the first later change.
+    // It fits before and after this change by today's median. A notified end is resumed by the first later change.
     await scene.record([messageOf(priced(289_000))]);
     assert.equal((await eventsOf()).at(-1), 'property.match.resume');
     await scene.record([messageOf(priced(390_000))]);
@@ -326,7 +326,7 @@ describe('a new median', () => {
     assert.deepEqual((await eventsOf()).slice(-3), [resume, end, resume]);
   });
 
-  it('starts nothing: a property that only the median made fit starts when it comes back', async () => {
+  it('starts nothing: a property that only the median made fit starts after it has left and fits again', async () => {
     const homeless = randomUuid();
     const at = (price: number) => messageOf(flat({ property: homeless, insee, surface, price }));
     const fresh = await createSearch(members);

@@ -92,7 +92,7 @@ describe('reasons for silence', () => {
     await record({ price: 150_000 });
     assert.deepEqual(await codesOf(search, property), ['began-with-advert']);
     await change(search, { notificationRecipient: null });
-    assert.deepEqual(await codesOf(search, property), ['began-with-advert'], 'it had one then');
+    assert.deepEqual(await codesOf(search, property), ['began-with-advert'], 'the search had an address then');
   });
 
   it('cancelled with the notifications', async () => {

@@ -71,7 +71,7 @@ it('if notifications changed since the matcher read the search, a match is recor
   for (const each of [on, off]) await api.call('DELETE', each);
 });
 
-it('a property that satisfied a search when notifications were switched on has no start until it ends and begins again', async () => {
+it('a property that satisfied a search when notifications were switched on has no start until it has stopped satisfying it and does so again', async () => {
   const property = randomUuid();
   const silent = await search({ budgetMax: 150_000, ...EVENTS, notificationEnabled: false });
   await price(property, 100_000);
@@ -89,10 +89,10 @@ it('a property that satisfied a search when notifications were switched on has n
     ...{ kind: 'ad.update.price', advert: property, field: 'price', was: '200000', is: '90000' },
   });
   const [again, ...more] = await listed();
-  assert.deepEqual([again['@id'], more], [first['@id'], []], 'one match for ever');
+  assert.deepEqual([again['@id'], more], [first['@id'], []], 'it is the same match');
   assert.ok(again.createdAt > first.createdAt);
   await price(property, 200_000, 80_000);
-  assert.equal((await listed())[0].createdAt, again.createdAt, 'it begins once');
+  assert.equal((await listed())[0].createdAt, again.createdAt, 'only the first start is recorded');
   const items = await api.database.query(
     `select channel from feed_items join searches on number = search_number where searches.id = $1 order by feed_items.id`,
     [silent.slice('/searches/'.length)],

@@ -416,7 +416,7 @@ async function compare({ searches }: Model, seed: number): Promise<void> {
       const { fieldOldValue = null, fieldNewValue = null, percentVariation = null } = adEvent ?? {};
       const before = found.get(propertyUuid) ?? [];
       const what = event === END ? `${channel} ${adEvent.fieldName}` : channel;
-      assert.equal(sequence, before.length + 1, 'what is held back has no number');
+      assert.equal(sequence, before.length + 1, 'an event that is held back has no number');
       found.set(propertyUuid, [...before, [what, event, fieldOldValue, fieldNewValue, percentVariation]]);
     }
     const where = `history ${seed}, search ${id}`;
@@ -432,7 +432,7 @@ async function compare({ searches }: Model, seed: number): Promise<void> {
 
 const ASKED = ['read-notices', 'read-former-values', 'read-members', 'write-notices'];
 
-it('a history needs no statement and no byte if no search uses it, and is removed with its match', async () => {
+it('the history of a match needs no statement if no search uses it, and is removed with the match', async () => {
   const [propertyUuid, advertUuid] = [randomUuid(), randomUuid()];
   const price = async (...prices: number[]): Promise<void> => {
     for (const each of prices) {
@@ -469,7 +469,7 @@ it('a history needs no statement and no byte if no search uses it, and is remove
   for (const search of [plain, asking]) await api.call('DELETE', search);
 });
 
-it('notifications follow the decisions in any history and after any crash', async () => {
+it('notifications follow the decisions in random histories with crashes before a commit', async () => {
   const from = Number(process.env.TEST_SEED ?? 1);
   const count = runsOf(300) === 300 ? 300 : 12;
   for (let seed = from; seed < from + count; seed++) await history(seed);

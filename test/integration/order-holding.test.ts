@@ -104,7 +104,7 @@ test('an attempt of a dead process holds its match back until it counts as abort
   assert.equal(receiver.posts[0]?.id, second?.id);
 });
 
-test('two couriers, few slots and a flood keep the order of every match', async (t) => {
+test('two couriers with few slots keep the order of every match under load', async (t) => {
   const { database, announcer, seed, start, audit, untilAllEnded, receiver } = await openScene(t, {
     attemptsInFlightMax: 16,
   });

@@ -1,6 +1,6 @@
 /**
- * The statement that claims deliveries agrees with the rule of the decisions (section 6, "Order") in every situation of
- * a match, on real PostgreSQL. A delivery that the statement holds back is released when its turn comes.
+ * The statement that claims deliveries agrees with the rule of the decisions (section 6, "Order") in random situations
+ * of a match, on real PostgreSQL.
  */
 
 import assert from 'node:assert/strict';
@@ -77,7 +77,7 @@ test('the statement and the rule agree on which delivery is next', async (t) => 
     const last = due.at(-1)?.id as Uuid;
     const { claimed, refused } = await claimDeliveries(database, HOLDER, [last], new Date());
     const { rows } = await database.query('select lane from open_deliveries where id = $1', [last]);
-    assert.equal(rows[0].lane === 0, refused.get(last) === 'held', 'what is held waits in a lane of its own');
+    assert.equal(rows[0].lane === 0, refused.get(last) === 'held', 'a held delivery has a lane of its own');
     return claimed.length === 1 ? 'claimed' : (refused.get(last) ?? 'nothing');
   }
 

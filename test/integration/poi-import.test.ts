@@ -78,7 +78,7 @@ describe('an import that PostgreSQL cancels', async () => {
       create trigger busy before insert on points_of_interest execute function give_up();`);
     await assert.rejects(importTown(), {
       code: 'COMMAND_FAILED',
-      message: `PostgreSQL cancelled the import of ${path} (terminating connection due to idle-in-transaction timeout). Nothing was imported, and the former points remain. Repeat the command when PostgreSQL is less busy.`,
+      message: `PostgreSQL did not complete the import of ${path} (terminating connection due to idle-in-transaction timeout). Nothing was imported, and the former points remain. Repeat the command when PostgreSQL is less busy.`,
     });
     const [town] = await listPointSources(database);
     assert.deepEqual([town?.name, town?.pointCount], ['town', 1]);

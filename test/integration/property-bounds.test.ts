@@ -41,7 +41,7 @@ const lettersOf = async (database: pg.Pool) =>
   (await database.query<{ reason: string; subject: string }>('select reason, subject from dead_letters order by id'))
     .rows;
 
-test('adverts beyond the limits become dead letters that name the limit, and other adverts do not wait for them', async (t) => {
+test('adverts beyond the limits become dead letters that name the limit, and adverts of other properties are recorded', async (t) => {
   const servers = await startTestServers(t);
   const receiver = await startWebhookReceiver(t);
   const daemon = await startHere(t, servers, boundedTo(2_048 * KILOBYTE));

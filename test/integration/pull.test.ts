@@ -71,7 +71,7 @@ test('an acknowledgement for a deleted stream does not settle messages of the st
   assert.equal(await storedCount(), 0);
 });
 
-test('the same holds for a stream that was replaced while the stage was paused', async (t) => {
+test('an acknowledgement settles no message of a stream that was replaced during a pause of the stage', async (t) => {
   const server = await startTestNats(t);
   const broker = await connectTestBroker(t, server.url);
   const gate = createPauseGate();
@@ -100,7 +100,7 @@ test('the same holds for a stream that was replaced while the stage was paused',
 });
 
 test('messages that wait longer than `ack_wait`, in the inbox or beyond it, are delivered once', async (t) => {
-  const ackWaitMs = 600;
+  const ackWaitMs = 2_000;
   const server = await startTestNats(t);
   const broker = await connectTestBroker(t, server.url);
   await broker.manager.streams.add({ name: 'WORK', subjects: ['work.*'] });
@@ -133,7 +133,7 @@ test('messages that wait longer than `ack_wait`, in the inbox or beyond it, are 
   await until(consumer, ({ num_ack_pending }) => num_ack_pending === 20);
   await until(
     async () => performance.now() - heldSinceMs,
-    (heldMs) => heldMs > 4 * ackWaitMs,
+    (heldMs) => heldMs > 2 * ackWaitMs,
   );
   letGo();
   await until(

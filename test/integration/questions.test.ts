@@ -155,14 +155,14 @@ describe('a preview', () => {
 });
 
 describe('queries', () => {
-  it('that take too long are cancelled, and the answer says so', async (t) => {
+  it('that take too long are cancelled and answered 429', async (t) => {
     const other = await startTestApi(t, { queryBounds: { statementTimeoutMs: 50 } });
     await withLockedSummaries(other, async () => {
       const { status, headers } = await other.call('POST', '/searches/preview', {});
       assert.equal(status, 429);
       assert.ok(headers.get('Retry-After'));
     });
-    assert.equal((await other.call('POST', '/searches/preview', {})).status, 200);
+    await untilIs(async () => (await other.call('POST', '/searches/preview', {})).status, 200);
   });
 
   it('of a client that disconnects end immediately, with their statements', async (t) => {
@@ -239,7 +239,7 @@ describe('a preview from a sample', () => {
     );
   }
 
-  it('is within its margin of the true number, and takes another sample each hour', async () => {
+  it('is usually within its margin of the true number, and takes another sample each hour', async () => {
     await copySummaries();
     const criteria = criteriaOf({ ...SEARCH_DEFAULTS, title: 'x', transactionType: 0, budgetMax: 300_000 }, () => null);
     const { rows } = await api.database.query<{ count: number }>(

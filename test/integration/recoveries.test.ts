@@ -87,7 +87,7 @@ async function openScene(t: TestContext, count: number) {
 
 describe('a recovery', () => {
   for (const includesDelivered of [false, true]) {
-    it(`sends what waits and what has failed${includesDelivered ? ', and what was delivered' : ''}, oldest first`, async (t) => {
+    it(`sends waiting, failed${includesDelivered ? ' and delivered' : ''} deliveries, oldest first`, async (t) => {
       const { receiver, search, seed, ids, states, work, ask, untilState, database } = await openScene(t, 400);
       const neighbour = await seedSearch(database);
       const others: readonly string[] = await seed('/neighbour', neighbour, ['failed', 'retry_wait']);
@@ -110,11 +110,11 @@ describe('a recovery', () => {
         assert.ok(Math.abs((rank.get(post.id) ?? 0) - at) <= SLOTS, 'oldest first, except for concurrent attempts');
       }
       assertNone(receiver.posts.filter(({ id: sent }) => others.includes(sent)));
-      assert.equal((await ask(false, search)).state, 'counting', 'the next one may come');
+      assert.equal((await ask(false, search)).state, 'counting', 'another recovery may begin');
     });
   }
 
-  it('continues where it was after its process has ended, and stops on request', async (t) => {
+  it('continues in another process after its own has ended', async (t) => {
     const { receiver, work, ask, untilState, database, search } = await openScene(t, 400);
     const first = work();
     const { id } = await ask();

@@ -98,7 +98,7 @@ test('a rejection is published with its reason, violations, subject, sequence an
     [byReason(/would have 2 adverts/).on, byReason(/would have 2 adverts/).messageId],
     [`adverts-rejected.${property}`, null],
   );
-  assert.equal(await metricOf(daemon, 'vigie_rejections_total{result="published"}'), 4);
+  await untilIs(() => metricOf(daemon, 'vigie_rejections_total{result="published"}'), 4);
   const { config, state } = await (await connection.jetstreamManager()).streams.info('REJECTED');
   assert.equal(state.messages, 4);
   const week = 7 * 24 * 3_600 * 1e9;
@@ -219,8 +219,8 @@ test('a rejection that a NATS outage prevented is published afterwards', async (
   );
   assert.equal(await metricOf(daemon, 'vigie_rejections_total{result="unpublished"}'), 0);
   const stored = await connection.jetstreamManager().then((manager) => manager.streams.info('REJECTED'));
-  assert.equal(stored.state.messages, 1, 'told once, as far as the stream can tell repeats');
-  assert.equal((await database.query('select 1 from dead_letters')).rowCount, 1, 'and kept once');
+  assert.equal(stored.state.messages, 1, 'the stream stores it once');
+  assert.equal((await database.query('select 1 from dead_letters')).rowCount, 1, 'PostgreSQL stores it once');
 });
 
 test('unknown members are counted by name, for at most fifty names', async () => {

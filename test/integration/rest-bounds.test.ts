@@ -85,9 +85,9 @@ describe('violations', () => {
     }
     for (const text of ['', '"', '\\"', '\\']) {
       const { violations } = await violationsOf({ k: text + ':[{'.repeat(20_000) });
-      assert.deepEqual([violations[0]?.propertyPath], ['k'], 'what stands in a text is no part');
+      assert.deepEqual([violations[0]?.propertyPath], ['k'], 'brackets in a text are no parts');
       const behind = await violationsOf({ k: text, other: repeated({}, 30_000) });
-      assert.equal(behind.violations[0]?.code, 'too_many_parts', 'what stands behind a text is one');
+      assert.equal(behind.violations[0]?.code, 'too_many_parts', 'objects after a text are parts');
     }
   });
 
@@ -193,7 +193,7 @@ describe('a connection', () => {
       'Transfer-Encoding: chunked',
       Buffer.concat([Buffer.from('300000\r\n'), large, Buffer.from('\r\n0\r\n\r\n')]),
     ],
-    ['what it unpacks to', `Content-Encoding: gzip\r\nContent-Length: ${zipped.length}`, zipped],
+    ['its decompressed size', `Content-Encoding: gzip\r\nContent-Length: ${zipped.length}`, zipped],
   ] as const) {
     it(`serves the next request after a body that is too large by ${what}`, async () => {
       const { socket, received } = await opened();

@@ -287,7 +287,7 @@ describe('every member of a search', () => {
       const criteria = criteriaOf(members, (id) => categories.get(id) ?? null);
       assert.equal(satisfies(criteria, FLAT), true, 'the flat matches');
       if (unlike) assert.equal(satisfies(criteria, { ...FLAT, ...unlike }), false, 'the other does not');
-      else assert.equal(satisfies(criteria, { ...FLAT, price: null }), true, 'nothing is asked for');
+      else assert.equal(satisfies(criteria, { ...FLAT, price: null }), true, 'there is no criterion');
       const echoed = await api.call('PUT', iri, read.body);
       assert.equal(echoed.status, 200, echoed.text);
       assert.deepEqual({ ...echoed.body, updatedAt: null }, { ...read.body, updatedAt: null });

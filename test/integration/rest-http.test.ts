@@ -58,7 +58,7 @@ describe('media types', () => {
     ['no body', 'application/json', undefined, 400],
     ['an empty body', 'application/json', '', 400],
     ['broken JSON', 'application/json', '{"title": ', 400],
-    ['a merge patch, of what is not there yet', 'application/merge-patch+json', '{"title": "x"}', 415],
+    ['a merge patch instead of a new search', 'application/merge-patch+json', '{"title": "x"}', 415],
     ['text', 'text/plain', 'title=x', 415],
     ['another JSON', 'application/vnd.api+json', '{"title": "x"}', 415],
     ['another charset', 'application/json; charset=utf-16', '{"title": "x"}', 415],

@@ -42,7 +42,7 @@ const CORNERS = Array.from({ length: 40 }, (_, n) => [
 /** This search counts towards a limit, so saving it locks its client's searches. */
 const OUTLINED = { title: 'flood', geoShapes: [[...CORNERS, CORNERS[0]]] };
 
-/** Kinds of requests, each with the table lock that the test holds to make them wait. */
+/** Kinds of requests, each with the statement whose lock makes them wait. */
 const WAITING: readonly {
   readonly what: string;
   readonly lock: string;

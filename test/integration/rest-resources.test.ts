@@ -195,7 +195,7 @@ describe('reference data', () => {
     assert.ok((await get('/cities'))['hydra:totalItems'] > 34_000);
   });
 
-  it('lists cities as forms request them: by codes, in an order', async () => {
+  it('lists cities by several codes, in the requested order', async () => {
     assert.deepEqual(await namesOf('inseeCodes[]=83137&inseeCodes[]=2a004'), ['Ajaccio', 'Toulon']);
     assert.deepEqual(await namesOf('inseeCodes[0]=83137&insee=75056'), []);
     assert.deepEqual(await namesOf('zipcodes[]=83000&zipcodes[]=75015'), ['Paris', 'Paris 15e', 'Toulon']);

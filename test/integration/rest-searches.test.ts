@@ -114,7 +114,7 @@ describe('a search that is created', () => {
     );
   });
 
-  it('is known to the matcher before the client gets the answer', async () => {
+  it('is announced to the matcher before the client gets the answer', async () => {
     const before = api.changes.count;
     await created({ title: 'sent' });
     assert.equal(api.changes.count, before + 1);
@@ -331,11 +331,11 @@ describe('the list of searches', () => {
       createdAt: new Date(),
     });
     assert.notEqual((await api.call('GET', String(first['@id']))).headers.get('ETag'), headers.get('ETag'));
-    assert.equal((await api.call('PUT', String(first['@id']), body, stored)).status, 200, 'a match is no change');
+    assert.equal((await api.call('PUT', String(first['@id']), body, stored)).status, 200, 'a match is no conflict');
   });
 });
 
-describe('the feed of searches', () => {
+describe('reading the changes of searches', () => {
   const numberOf = (iri: unknown) => searchNumberOfId(api.database, String(iri).slice(10));
   const insert = (title: string, count: number, connection: Pick<Database, 'query'> = api.database) =>
     connection.query(

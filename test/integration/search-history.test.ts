@@ -73,7 +73,7 @@ test('the newest changes of a search that is changed many times are kept', async
   );
 });
 
-test('it is kept as long as events, and removed with its search', async () => {
+test('a change is kept as long as events, and removed with its search', async () => {
   const [old, deleted] = [await create({ budgetMax: 1 }), await create({ budgetMax: 1 })];
   for (const search of [old, deleted]) await change(search, { budgetMax: 2 });
   await api.database.query(

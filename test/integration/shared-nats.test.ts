@@ -1,7 +1,7 @@
 /**
  * Two databases use one NATS without namespaces. Streams that the daemon of one database created do not belong to the
- * other. The second daemon takes nothing in, is not ready and names the owner, until an operator lets it take over the
- * streams.
+ * other. The second daemon records no adverts, is not ready and names the owner, until an operator lets it take over
+ * the streams.
  */
 
 import assert from 'node:assert/strict';
@@ -101,7 +101,7 @@ test('a copy started while its original runs takes no streams, and reports it', 
   await crawler.publish(...advertsFrom(5, 50));
   const copy = connectDatabase(t, copyUrl);
   await untilIs(async () => (await stored(connectDatabase(t, postgres.url))) + (await stored(copy)), 60);
-  assert.equal(await stored(copy), 5, 'it has what it was copied with');
+  assert.equal(await stored(copy), 5, 'it has only the copied properties');
   assert.equal(await reasonOf(ofOriginal), undefined);
   assert.match(
     (await reasonOf(ofCopy)) ?? '',

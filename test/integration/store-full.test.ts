@@ -37,7 +37,7 @@ async function publishUntilRefused(jetStream: JetStreamClient, subject: string):
     try {
       await jetStream.publish(subject, ADVERT);
     } catch (error) {
-      assert.ok(error instanceof NatsError && error.api_error !== undefined, 'it is told that the message is refused');
+      assert.ok(error instanceof NatsError && error.api_error !== undefined, 'JetStream reports the refusal');
       return taken;
     }
   }
@@ -63,7 +63,7 @@ test('the stream of adverts uses a part of the store, leaves the rest free, and 
   await broker.manager.streams.add({ name: 'OTHER', subjects: ['other'] });
   await broker.jetStream.publish('other', ADVERT);
   for await (const each of broker.manager.streams.list())
-    assert.ok(!each.config.name.startsWith('VIGIE'), 'nothing is left of the search for room');
+    assert.ok(!each.config.name.startsWith('VIGIE'), 'no stream is left of the measurement of free space');
   const told: number = (await nats.stop(), await nats.restart(), state.messages);
   await untilIs(
     async () => (await broker.manager.streams.info(ADVERTS_STREAM).catch(() => null))?.state.messages,
@@ -114,21 +114,21 @@ test('messages that every consumer has read are purged, oldest first, and only a
   await take('intake', full);
   assert.deepEqual(await trim(full), { removed: 0, heldBy: 'the consumer intake-west, up to message 0' });
   await take('intake-west', 3);
-  assert.deepEqual(await trim(full), { removed: 3, heldBy: null }, 'what another namespace has not seen stays');
+  assert.deepEqual(await trim(full), { removed: 3, heldBy: null }, 'messages that another namespace has not read stay');
   await take('intake-west', full);
   const { removed } = await trim(6);
-  assert.deepEqual([removed, (await stored()).first_seq], [3, 7], 'what this database has not recorded stays');
+  assert.deepEqual([removed, (await stored()).first_seq], [3, 7], 'messages that this database has not recorded stay');
   assert.match(
     (await trim(full, HOUR_MS)).heldBy as string,
     /^the messages that a restored dump may need/,
-    'what is young stays',
+    'young messages stay',
   );
   await trim(full);
   const state = await stored();
   assert.ok(state.bytes <= 0.8 * 4 * MEGABYTE && state.bytes > 0.7 * 4 * MEGABYTE, `${state.bytes} bytes are left`);
   assert.deepEqual(await trim(full), { removed: 0, heldBy: null }, 'there is room');
   assert.equal((await stored()).last_seq, full);
-  assert.ok((await publishUntilRefused(broker.jetStream, 'adverts.a')) > 0, 'crawlers go on');
+  assert.ok((await publishUntilRefused(broker.jetStream, 'adverts.a')) > 0, 'crawlers can publish again');
 });
 
 test('recorded adverts are delivered while the whole store is full', async (t) => {

@@ -165,12 +165,12 @@ const isRequested = (template: string): boolean =>
 test('every path of the document names an object of a client, or is open to all clients', () => {
   for (const [template] of operations.filter(([path]) => path.includes('{'))) {
     const resource = template.split('/')[1] ?? '';
-    assert.ok([...NAMED_IN_PATHS, ...OPEN_TO_ALL].includes(resource), `${template}: whose is it?`);
+    assert.ok([...NAMED_IN_PATHS, ...OPEN_TO_ALL].includes(resource), `${template} is in neither list`);
     // A property belongs to no client, so it does not count.
     assert.equal(template.replace('/{uuid}/', '/').match(/\{/g)?.length, 1, template);
   }
   const asked = new Set(operations.flatMap(([, , { parameters }]) => parameters.map(({ name }) => name)));
-  for (const name of Object.keys(owned.parameters)) assert.ok(asked.has(name), `${name} is asked nowhere`);
+  for (const name of Object.keys(owned.parameters)) assert.ok(asked.has(name), `no request has the ${name}`);
 });
 
 test('objects of one client do not exist for another, in any request', async () => {

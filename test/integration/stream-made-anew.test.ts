@@ -58,8 +58,8 @@ async function openScene(t: TestContext) {
 type Remake = (broker: Broker) => Promise<unknown>;
 
 const REMADE: Readonly<Record<string, Remake>> = {
-  'the daemon makes it anew': ({ manager }) => manager.streams.delete(ADVERTS_STREAM),
-  async 'an operator makes it anew at once'(broker) {
+  'the daemon creates it again': ({ manager }) => manager.streams.delete(ADVERTS_STREAM),
+  async 'an operator creates it again at once'(broker) {
     await broker.manager.streams.delete(ADVERTS_STREAM);
     await ensureIntake(broker);
   },
@@ -105,7 +105,7 @@ test('event numbers jump far ahead once for a new stream, however often the lead
   assert.deepEqual(floors, [floors[0], floors[0]]);
 });
 
-test('a repeat within one minute of a crawl is reported once, also when NATS is restored and the crawl repeated', async (t) => {
+test('a change that is repeated with its crawl time is recorded once, also when NATS is restored', async (t) => {
   const { daemon, broker, takeIn, countEvents } = await openScene(t);
   const restored = async () => {
     await broker.manager.streams.delete(ADVERTS_STREAM);
@@ -141,6 +141,21 @@ test('a lagging server that has just become the leader of a replicated stream is
   assert.deepEqual(lagging, []);
 });
 
+test('acknowledgements that a replicated consumer has lost send no term back to the beginning of the stream', async (t) => {
+  const { daemon, broker, database, takeIn } = await openScene(t);
+  await takeIn(1);
+  assert.equal(await daemon.end('SIGTERM'), 0);
+  const { consumers } = broker.manager;
+  const read = consumers.info.bind(consumers);
+  // As observed on nats-server 2.9.10 after the consumer's leader was cut off from its peers.
+  t.mock.method(consumers, 'info', async (stream: string, name: string) => {
+    const info = await read(stream, name);
+    return { ...info, ack_floor: { ...info.ack_floor, stream_seq: 1 }, num_ack_pending: 7 };
+  });
+  const { isKnownStream, isRestored, recordedUpTo } = await findIntakeStart(broker, database);
+  assert.deepEqual([isKnownStream, isRestored, recordedUpTo], [true, false, PROPERTIES]);
+});
+
 test('a stream that returns without its last messages is read from its new end, and its consumer skips none', async (t) => {
   const { store, servers, daemon, broker, takeIn, countEvents } = await openScene(t);
   const { nats } = servers;
@@ -169,13 +184,15 @@ test('a stream that returns without its last messages is read from its new end, 
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
 
-test('a term ends when the majority’s leader of its stream has lacked known messages for fifteen checks', async (t) => {
+test('a term ends when the majority’s leader lacks known messages in fifteen checks, or has another newest one', async (t) => {
   const { daemon, broker, database, takeIn } = await openScene(t);
   await takeIn(1);
   assert.equal(await daemon.end('SIGTERM'), 0);
   const start = await findIntakeStart(broker, database);
   let ends = 0;
-  const marks = startPositionMarks('0', { ...start, recordedUpTo: 0 }, () => PROPERTIES, {
+  const { time } = await broker.manager.streams.getMessage(ADVERTS_STREAM, { seq: PROPERTIES });
+  const inOrder = { settledUpTo: PROPERTIES, newest: { sequence: PROPERTIES, storedAtMs: time.getTime() } };
+  const marks = startPositionMarks('0', { ...start, recordedUpTo: 0 }, inOrder, {
     ...{ broker, database, onOtherStream: () => void ends++ },
     onTransientError: (_, error) => assert.fail(error),
   });
@@ -185,8 +202,9 @@ test('a term ends when the majority’s leader of its stream has lacked known me
   const answer = { last_seq: PROPERTIES, unheardMs: 0 };
   t.mock.method(streams, 'info', async (name: string) => {
     const { state, ...info } = await read(name);
+    const config = { ...info.config, num_replicas: 3 };
     const replicas = [1, 2].map(() => ({ name: '', current: true, active: answer.unheardMs * 1e6 }));
-    return { ...info, state: { ...state, last_seq: answer.last_seq }, cluster: { leader: 'one', replicas } };
+    return { ...info, config, state: { ...state, last_seq: answer.last_seq }, cluster: { leader: 'one', replicas } };
   });
   const check = async (count: number) => {
     for (let checks = 0; checks < count; checks++) await marks.markLast();
@@ -201,4 +219,6 @@ test('a term ends when the majority’s leader of its stream has lacked known me
   assert.equal(await check(1), 1);
   answer.last_seq = PROPERTIES;
   assert.equal(await check(1), 1, 'the last message is the same: the server had lagged');
+  inOrder.newest.storedAtMs -= 5_000;
+  assert.equal(await check(1), 2, 'the number of the last message was given to another one');
 });

@@ -41,11 +41,11 @@ test('the trace of a crawler is sent to the endpoint, on the first attempt and o
   const log = JSON.stringify(daemon.log);
   assert.ok(!log.includes(search.token), 'the signing secret is not logged');
   assert.ok(!log.includes(scene.key), 'the API key is not logged');
-  assert.ok(!log.includes('their secret'), 'what an endpoint answers is not logged');
+  assert.ok(!log.includes('their secret'), 'the body of an answer is not logged');
 
   await scene.publishAdverts(1);
   await receiver.until((posts) => posts.length === 3);
-  assert.equal(receiver.posts[2]?.headers.traceparent, undefined, 'no trace is made up');
+  assert.equal(receiver.posts[2]?.headers.traceparent, undefined, 'no trace is invented');
   assert.equal(receiver.posts[2]?.headers.tracestate, undefined);
 });
 

@@ -95,12 +95,12 @@ const CONSUMER_FAULTS: readonly (readonly [string, Partial<ConsumerConfig>, RegE
   [
     'a filter',
     { filter_subject: 'adverts.11111111-0000-4000-8000-000000000001' },
-    /filters adverts\.1+-0000-4000-8000-0+1, so all others/,
+    /filters adverts\.1+-0000-4000-8000-0+1, so it skips other adverts/,
   ],
   ['a delivery subject', { deliver_subject: 'somewhere' }, /is a push consumer \(to somewhere\)/],
   ['no acknowledgement', { ack_policy: AckPolicy.None }, /ack policy is none, not explicit/],
   ['acknowledgement of all', { ack_policy: AckPolicy.All }, /ack policy is all, not explicit/],
-  ['a start with what is new', { deliver_policy: DeliverPolicy.New }, /deliver policy is new/],
+  ['a start with new messages', { deliver_policy: DeliverPolicy.New }, /deliver policy is new/],
   ['five deliveries', { max_deliver: 5 }, /max_deliver is 5/],
   ['one message in flight', { max_ack_pending: 1 }, /max_ack_pending is 1/],
   ['a second to acknowledge', { ack_wait: nanos(1_000) }, /ack_wait is 1 s/],
@@ -189,7 +189,7 @@ test('a daemon whose consumer filters adverts out is not ready, and reports why'
   const daemon = await startHere(t, servers);
   const ready = await fetch(`${daemon.operationsUrl}/readyz`);
   assert.equal(ready.status, 503);
-  const sentence = 'Consumer intake of ADVERTS: it filters adverts.none, so all others are ignored.';
+  const sentence = 'Consumer intake of ADVERTS: it filters adverts.none, so it skips other adverts.';
   assert.ok((await ready.text()).includes(sentence));
   const metrics = await (await fetch(`${daemon.operationsUrl}/metrics`)).text();
   assert.match(metrics, /^vigie_stream_differences\{kind="fault"\} 1$/m);

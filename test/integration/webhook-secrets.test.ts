@@ -41,7 +41,7 @@ describe('webhook secrets', () => {
     const { expiresAt } = (await call('GET', first.body['@id'])).body;
     assert.equal(Date.parse(expiresAt) - Date.parse(second.body.createdAt), 720 * 3_600_000);
     await call('POST', '/webhook-secrets', { overlapHours: 720 });
-    assert.equal((await call('GET', first.body['@id'])).body.expiresAt, expiresAt, 'it does not live longer');
+    assert.equal((await call('GET', first.body['@id'])).body.expiresAt, expiresAt, 'its expiry is not postponed');
     assert.equal((await call('POST', '/webhook-secrets')).status, 409);
     const { body: listed } = await call('GET', '/webhook-secrets');
     assert.equal(listed['hydra:totalItems'], 3);

@@ -1,4 +1,4 @@
-/** What the operator may add to the console: a tile server and adverts' pictures. The page contacts no other host. */
+/** An operator may allow a tile server and the adverts' pictures in the console. The page contacts no other host. */
 
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';

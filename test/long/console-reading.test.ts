@@ -17,10 +17,10 @@ test('views are read in their order, and long lists only near the visible part',
   await publish(...Array.from({ length: ADVERTS }, (_, at) => ({ title: `Annonce ${at}`, price: 100_000 + at })));
   await receiver.until((posts) => posts.length === ADVERTS);
   await enter();
-  await t.test('the list', () => readList(scene));
-  await t.test('a property', () => readProperty(scene));
-  await t.test('searches, and the one in the editor', () => readSearches(scene, id));
-  await t.test('deliveries', () => readDeliveries(scene));
+  await t.test('the list of results is read in its order', () => readList(scene));
+  await t.test('a property is read in its order', () => readProperty(scene));
+  await t.test('the searches and the editor are read in their order', () => readSearches(scene, id));
+  await t.test('the deliveries are read in their order', () => readDeliveries(scene));
   await t.test('only rows near the visible part are drawn', () => scroll(scene));
 });
 
@@ -55,7 +55,7 @@ async function readsAs(
     const after = told.slice(from + 1).map((one) => `${one.role} ${one.name}`);
     assert.ok(
       at > from,
-      `${role} ${name} is not told after ${told[from]?.name}, but: ${after.slice(0, 60).join(' | ')}`,
+      `${role} ${name} is not read after ${told[from]?.name}, but: ${after.slice(0, 60).join(' | ')}`,
     );
     from = at;
   }

@@ -348,7 +348,7 @@ async function fitLowScreens({ page, go, picture }: ConsoleScene): Promise<void>
       const name = `${width} × ${height}`;
       assert.ok(
         Number(formPixels) >= height / 2,
-        `${name}: ${formPixels} beside ${await page.do('text', { selector: '.save-bar' })}`,
+        `${name}: ${formPixels} next to ${await page.do('text', { selector: '.save-bar' })}`,
       );
       assert.ok(Number(linePixels) <= 64, `${name}: ${linePixels}`);
       assert.equal(tooWide, 0, name);

@@ -96,14 +96,14 @@ async function prepared(t: TestContext, needs: string, prepare: () => Promise<un
   }
 }
 
-test('in JavaScript', async (t) => {
+test('messages of the JavaScript crawler are recorded, and it prints the refused ones', async (t) => {
   const folder = await folderOf(t);
   await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
   await cp(join(CRAWLERS, 'crawler.mjs'), join(folder, 'crawler.mjs'));
   await keepsItsPromises(1, folder, [process.execPath, 'crawler.mjs']);
 });
 
-test('in Python', async (t) => {
+test('messages of the Python crawler are recorded, and it prints the refused ones', async (t) => {
   const folder = await folderOf(t);
   await cp(join(CRAWLERS, 'crawler.py'), join(folder, 'crawler.py'));
   const python = join(folder, 'environment/bin/python');
@@ -114,7 +114,7 @@ test('in Python', async (t) => {
   if (isReady) await keepsItsPromises(2, folder, [python, 'crawler.py']);
 });
 
-test('in Go', async (t) => {
+test('messages of the Go crawler are recorded, and it prints the refused ones', async (t) => {
   const folder = await folderOf(t);
   await cp(join(CRAWLERS, 'crawler.go'), join(folder, 'main.go'));
   const isReady = await prepared(t, 'go, and github.com/nats-io/nats.go from its proxy', async () => {

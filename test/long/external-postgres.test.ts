@@ -38,7 +38,7 @@ test('no statement of a daemon is compiled on a PostgreSQL with its defaults', a
     postgres.url,
     'select distinct pg_column_compression(document) as method from snapshots where length(document) > 1000',
   );
-  assert.deepEqual(methods, [{ method: 'lz4' }], 'this server has it');
+  assert.deepEqual(methods, [{ method: 'lz4' }], 'this server supports lz4');
   const counted = (await queryOnce(
     postgres.superuserUrl,
     `select regexp_replace(query, '\\s+', ' ', 'g') as query, calls::int, mean_exec_time as "meanMs", jit_functions::int as compiled

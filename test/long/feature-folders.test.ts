@@ -16,7 +16,7 @@ import { copySources } from '../support/source-copy.ts';
 const ENGINE_TESTS = ['alerts', 'openapi-routes', 'integration/intake-journey', 'integration/rest-searches'];
 const COURIER_TEST = 'integration/webhook-courier';
 
-test('without the folder of the console the service compiles, is built and serves everything else', async (t) => {
+test('without the folder of the console the service compiles, is built, and serves its documentation and its API', async (t) => {
   const copy = await copySources(t);
   for (const each of ['src/console', 'test', 'bench']) await rm(join(copy.path, each), { recursive: true });
   for (const script of ['types', 'build']) await promisify(execFile)('npm', ['run', '-s', script], { cwd: copy.path });

@@ -161,7 +161,7 @@ const SECOND = polirisFile([
 
 class Crash extends Error {}
 
-test('a snapshot interrupted at any point and repeated gives the same tables', async (t) => {
+test('a snapshot that is interrupted at one of thirteen points and repeated gives the same tables', async (t) => {
   const scene = await startFeedScene(t);
   const { database, broker } = scene;
   /** Crashes instead of executing the statement, or publishing the message, with this number. */

@@ -200,7 +200,7 @@ before(async () => {
   const began = performance.now();
   // Installs as the page says for users without permission to install globally.
   await runShell(install.replace(/vigie$/, `--prefix ~/.local --ignore-scripts ${packed}`));
-  assert.ok(!existsSync(join(home, '.local/lib/node_modules/vigie/node_modules/@scarf')), 'nothing reports home');
+  assert.ok(!existsSync(join(home, '.local/lib/node_modules/vigie/node_modules/@scarf')), 'no usage tracker');
   installSeconds = seconds(began);
   const main = await realpath(join(home, '.local/bin/vigie'));
   await poisonCache(temporary, isRoot ? NOBODY : (process.geteuid?.() as number), main, join(temporary, 'mark'));

@@ -18,7 +18,7 @@ for (const args of [
   ['check', 'rules', 'alerts.yml'],
   ['test', 'rules', 'alerts.test.yml'],
 ]) {
-  test(`promtool ${args.join(' ')}`, async () => {
+  test(`promtool ${args.join(' ')} finds no fault`, async () => {
     const { status, output } = await promtool(args, { folder: FOLDER });
     assert.equal(status, 0, output);
   });

@@ -1,4 +1,4 @@
-/** A criterion and a kind of event are each added in one table. The compiler names every place that needs a change. */
+/** A criterion and a kind of event are each added in one table. The compiler names the files that need a change. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -38,7 +38,7 @@ test('a criterion for a new flag needs one row of flags and one row of criteria'
   assert.equal(await copy.failureOf('--import', 'tsx', '--test', ...tests), null);
 });
 
-test('the compiler names every place that a new kind of event affects', { timeout: 600_000 }, async (t) => {
+test('the compiler names the files that a new kind of event affects', { timeout: 600_000 }, async (t) => {
   const copy = await copySources(t);
   await copy.change('src/engine/domain/codes.ts', (text) =>
     text.replace("  'ad.update.expired',\n", "$&  'ad.update.energy',\n"),

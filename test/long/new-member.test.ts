@@ -42,7 +42,7 @@ async function nextRelease(): Promise<string> {
     const file = join(root, 'src', 'engine', 'domain', name);
     let text = await readFile(file, 'utf8');
     for (const [today, next] of Object.entries(added)) {
-      assert.equal(text.split(today).length, 2, `${today} stands once in ${name}`);
+      assert.equal(text.split(today).length, 2, `${today} occurs once in ${name}`);
       text = text.replace(today, next);
     }
     await writeFile(file, text);
@@ -94,10 +94,10 @@ test('the next release, which knows more members, reports no stored advert that 
   await publish(2);
   assert.deepEqual(await kindsAfter(2), ['property.ad.create']);
   await publish(3, { newFees: 100 });
-  assert.deepEqual(await kindsAfter(3), ['property.ad.create', 'property.ad.update'], 'what it says then is news');
+  assert.deepEqual(await kindsAfter(3), ['property.ad.create', 'property.ad.update'], 'its value is a change');
   await database.query('delete from events');
   await publish(4, { newFees: 100 });
-  assert.deepEqual(await kindsAfter(4), [], 'and it is kept');
+  assert.deepEqual(await kindsAfter(4), [], 'the value is stored');
   assert.equal(await next.end('SIGTERM'), 0);
   // The operator returns to the former release.
   const back = await startDaemon(t, servers);

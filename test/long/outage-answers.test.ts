@@ -54,9 +54,9 @@ test('a start waits for a PostgreSQL in a temporary condition, but not if a sett
   }
   for (const error of [refusal('28P01'), refusal('3D000'), refusal('42501'), failed('ECONNREFUSED')]) {
     assert.ok(!isPassingRefusal(error, false), error.code);
-    assert.ok(isPassingRefusal(error, true), `${error.code}, though it has let us in before`);
+    assert.ok(isPassingRefusal(error, true), `${error.code}, after a successful login`);
   }
-  assert.ok(!isPassingRefusal(failed('42P01', { severity: 'ERROR' }), true), 'a bug is no reason to wait');
+  assert.ok(!isPassingRefusal(failed('42P01', { severity: 'ERROR' }), true), 'a bug is not waited for');
 });
 
 const failed = (code: string, extra: object = {}) => Object.assign(new Error('failed'), { code, ...extra });
@@ -77,8 +77,8 @@ test('transient errors are distinguished from bugs by named codes', () => {
   for (const code of ['CERT_HAS_EXPIRED', 'ERR_TLS_CERT_ALTNAME_INVALID', 'DEPTH_ZERO_SELF_SIGNED_CERT', '42501']) {
     assert.ok(isDatabaseOutage(failed(code)), code);
   }
-  assert.ok(isDatabaseOutage(failed('XX000', { severity: 'FATAL' })), 'whatever lets no session begin, or ends it');
-  assert.ok(!isDatabaseOutage(failed('XX000', { severity: 'ERROR' })), 'tried again, but no outage by its name');
+  assert.ok(isDatabaseOutage(failed('XX000', { severity: 'FATAL' })), 'a FATAL error prevents or ends the session');
+  assert.ok(!isDatabaseOutage(failed('XX000', { severity: 'ERROR' })), 'it is retried, but is no outage');
   assert.ok(isBrokerOutage(new BrokerUnavailableError('no stream accepts the subject')));
-  assert.ok(!isBrokerOutage(failed('TIMEOUT')), 'a word of NATS counts from NATS alone');
+  assert.ok(!isBrokerOutage(failed('TIMEOUT')), 'a code of NATS counts only in an error of NATS');
 });

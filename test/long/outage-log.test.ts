@@ -45,7 +45,7 @@ test('a PostgreSQL outage is one log line per kind of work, not per attempt; a N
     await servers.nats.kill();
     await untilIs(readiness(daemon), 503);
     const { code, stdout } = await runVigie(['admin', 'status', '--address', daemon.adminAddress], servers);
-    assert.equal(code, 0, 'an operator can look all the same');
+    assert.equal(code, 0, 'an operator still gets the status');
     assert.match(stdout, /NATS cannot be reached/);
     await servers.nats.restart();
   });
@@ -55,7 +55,7 @@ test('a PostgreSQL outage is one log line per kind of work, not per attempt; a N
   assert.ok(daemon.log.some(({ status }) => status === 'reconnected'));
 });
 
-test('a frozen NATS server logs one line, for all kinds of work', async (t) => {
+test('a frozen NATS server causes one log line, for all kinds of work', async (t) => {
   const servers = await startTestServers(t);
   const daemon = await startHere(t, servers);
   const lineCount = daemon.log.length;

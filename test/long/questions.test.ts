@@ -1,4 +1,4 @@
-/** The tests of queries of `npm test`, with sixteen times as many searches and more properties. */
+/** The tests of queries of `npm test`, with many more searches and properties. */
 
 process.env.QUESTIONS_SEARCHES = '250';
 process.env.QUESTIONS_ADVERTS = '2500';

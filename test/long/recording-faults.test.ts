@@ -205,7 +205,7 @@ for (const [what, arrange] of Object.entries(ARRANGED)) {
       assert.equal(rows[0]?.snapshots, 3 * (at + 1));
       assert.equal(rows[0]?.deliveries, 3 + 6 * at);
     }
-    assert.ok(failures > 5, `${failures} places were found to fail in`);
+    assert.ok(failures > 5, `${failures} steps failed`);
   });
 }
 

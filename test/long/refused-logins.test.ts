@@ -1,4 +1,7 @@
-/** A server that refuses logins for a while is used again within ten seconds of admitting them, which is logged. */
+/**
+ * A server that refuses logins or rights for a while is used again once it grants them, without a restart of the
+ * daemon.
+ */
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -38,10 +41,7 @@ function endSessions({ superuserUrl }: TestPostgres): Promise<unknown> {
   );
 }
 
-/**
- * Refuses logins until the daemon has noticed this repeatedly, then admits them: it must be ready in time and send
- * alerts.
- */
+/** Refuses logins until the daemon has noticed this repeatedly, then admits them: it must be ready and send alerts. */
 async function refuseAndHeal(
   daemon: Daemon,
   story: PriceStory,
@@ -87,7 +87,7 @@ async function makeCertificates(cleanup: Cleanup): Promise<Record<'key' | 'good'
   return { key, good, expired, all };
 }
 
-test('PostgreSQL: a password, a right to connect, a right to write, a certificate', async (t) => {
+test('PostgreSQL is used again after it refused the password, connections or writes, or had an expired certificate', async (t) => {
   const postgres = await startTestPostgres(t);
   const nats = await startTestNats(t);
   const certificates = await makeCertificates(t);
@@ -180,7 +180,7 @@ const admitting = (password: string, permissions = ''): readonly string[] => [
   `authorization { users: [ { user: vigie, password: "${password}"${permissions} }, { user: crawler, password: "c" } ] }`,
 ];
 
-test('NATS: a password, rights to publish and to subscribe, a certificate', async (t) => {
+test('NATS is used again after it refused the password, publications or subscriptions, or had an expired certificate', async (t) => {
   const { key, expired, all } = await makeCertificates(t);
   const secured = (certificate: string) => `tls { cert_file: "${certificate}", key_file: "${key}", timeout: 5 }`;
   const usual = admitting('right');

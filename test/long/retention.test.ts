@@ -149,7 +149,7 @@ test('over a month every table reaches a steady size, and older open deliveries 
     if (day === 0) backlog = await bodiesOf(database, market.backlogIds);
     const staying = await digests(database, STAYING);
     const swept = await sweepNow(database, DAYS);
-    assert.deepEqual(await digests(database, KEYS), staying, `day ${day}: what stays stays, and nothing else`);
+    assert.deepEqual(await digests(database, KEYS), staying, `day ${day}: exactly the rows that are needed stay`);
     // Replaces the autovacuum of a real day.
     const bytes = await vacuumedBytes(database);
     if (day >= STEADY_FROM_DAY) steadyBytes.push(bytes);

@@ -96,7 +96,7 @@ test('a database from which a newer version has removed something is refused wit
   }
 });
 
-test('nothing is removed while an older version works, and an older version that starts later ends by itself', async (t) => {
+test('nothing is removed while an older version works, and an older version that was frozen meanwhile ends', async (t) => {
   const servers = await startTestServers(t);
   const daemon = await startDaemon(t, servers);
   const database = connectDatabase(t, servers.postgres.url);

@@ -1,6 +1,6 @@
 /**
- * Several instances on one NATS and one PostgreSQL, complete ones and separate roles. Whichever starts, stops, freezes
- * or is killed, the rows equal those of a single instance, and every delivery is made once.
+ * Several instances on one NATS and one PostgreSQL, with all roles or with separate ones. While instances start, stop,
+ * freeze or are killed, the rows equal those of a single instance, and every delivery is made once.
  */
 
 import assert from 'node:assert/strict';

@@ -38,7 +38,7 @@ test('the first statement of a new connection has a time limit like the others',
   const database = openTestDatabase(t, url, 1);
   database.once('connect', () => proxy.swallow('down'));
   await assert.rejects(database.query('select'), { code: 'ETIMEDOUT', message: /does not answer/ });
-  assert.equal((await database.query('select')).rowCount, 1, 'the next one is made anew');
+  assert.equal((await database.query('select')).rowCount, 1, 'the next statement has a new connection');
 });
 
 for (const direction of ['up', 'down'] as const) {

@@ -72,7 +72,7 @@ test('if a synchronous standby is silent for 45 s, nothing is done twice, and th
   const found = await queryOnce(primary, `select from searches where title like 'asked for%'`);
   assert.equal(found.length, 1);
   await story.tell(1);
-  assert.deepEqual(await term(), before, 'the lead stayed where it was');
+  assert.deepEqual(await term(), before, 'the leader is the same');
   await untilIs(async () => (await fetch(`${daemon.operationsUrl}/readyz`)).status, 200, RECOVERY_MAX_MS);
   await story.audit(primary);
   assertNone(daemon.log.filter(({ isBug }) => isBug === true));

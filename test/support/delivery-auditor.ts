@@ -66,7 +66,7 @@ function compareWithExpected(deliveries: readonly AuditedDelivery[], { expected,
   for (const delivery of deliveries) balance.set(keyOf(delivery), (balance.get(keyOf(delivery)) ?? 0) - 1);
   return [...balance].flatMap(([key, missing]) => {
     if (missing > 0) return [`${missing} expected of "${key}" do not exist`];
-    return missing < 0 ? [`${-missing} of "${key}" exist that nobody expected`] : [];
+    return missing < 0 ? [`${-missing} of "${key}" exist beyond the expected ones`] : [];
   });
 }
 
@@ -110,7 +110,7 @@ function auditEnd(
     faults.push('(a) it is delivered, but the receiver never answered 200');
   }
   if (state === 'delivered' && !attempts.some(({ statusCode }) => statusCode === 200)) {
-    faults.push('(a) it is delivered without an attempt that says so');
+    faults.push('(a) it is delivered, but no attempt has the status 200');
   }
   if (state === 'failed' && attempts.length !== ATTEMPTS_MAX)
     faults.push(`(a) it failed after ${attempts.length} attempts`);
@@ -135,7 +135,7 @@ function auditSuccess({ attempts }: AuditedDelivery, posts: readonly ReceivedPos
 function auditSeenSuccess({ id, attempts }: AuditedDelivery, seenDelivered: ReadonlyMap<string, number>): string[] {
   const seenAt = seenDelivered.get(id) ?? Number.POSITIVE_INFINITY;
   const late = attempts.filter(({ startedAt }) => startedAt > seenAt);
-  return late.map(({ number }) => `(b) attempt ${number} started after the status 200 was there to be read`);
+  return late.map(({ number }) => `(b) attempt ${number} started after the status 200 could be read`);
 }
 
 function auditCount({ attempts, attemptCount }: AuditedDelivery, posts: readonly ReceivedPost[]): string[] {

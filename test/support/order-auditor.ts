@@ -117,7 +117,7 @@ export function auditNumbers(posts: readonly ReceivedPost[]): string[] {
     const number = `${JSON.parse(post.body.toString()).match['@id']} ${sequence}`;
     const before = told.get(number) ?? post;
     told.set(number, before);
-    return before.body.equals(post.body) ? [] : [`(g) ${number} was told of two different things`];
+    return before.body.equals(post.body) ? [] : [`(g) ${number} was posted with two different bodies`];
   });
 }
 
@@ -229,7 +229,7 @@ function auditRecovered(
   );
   return again.flatMap((later, position) => {
     const number = `number ${numberOf(later.delivery)}`;
-    if (later.recovery === undefined) return [`(g) ${number} was sent again, and no recovery asked for that`];
+    if (later.recovery === undefined) return [`(g) ${number} was sent again, but not by a recovery`];
     const earlier = again.slice(0, position).filter(({ recovery }) => recovery === later.recovery);
     return earlier.flatMap((one) =>
       one.delivery === later.delivery

@@ -171,11 +171,11 @@ export async function auditRecords(
   const recorded = new Map(rows.map((row) => [row.uuid, storedPropertyOf(row)]));
   for (const uuid of new Set([...properties.keys(), ...recorded.keys()])) {
     const [expected, found] = [properties.get(uuid), recorded.get(uuid)];
-    if (expected === undefined) faults.push(`property ${uuid} exists, and nobody spoke of it`);
+    if (expected === undefined) faults.push(`property ${uuid} exists, but no message is about it`);
     else if (found === undefined) faults.push(`property ${uuid} is missing`);
     else {
       const difference = differenceOf(comparable(found), comparable(expected));
-      if (difference !== null) faults.push(`property ${uuid} is not as its messages leave it: ${difference}`);
+      if (difference !== null) faults.push(`property ${uuid} differs from its messages: ${difference}`);
     }
   }
   const told = await readEvents(database);

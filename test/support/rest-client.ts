@@ -21,7 +21,7 @@ export interface CreatedSearch {
   readonly token: string;
 }
 
-/** Members of a search that is notified of every match and price. */
+/** Members of a search that is notified of every match and price change. */
 export function everythingTo({ urlOf }: Pick<WebhookReceiver, 'urlOf'>) {
   return {
     title: 'all of Toulon',

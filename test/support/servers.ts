@@ -66,7 +66,7 @@ export const TEST_SETTINGS = {
   // Uses the data directory, because a killed server would leave a segment in /dev/shm for ever.
   dynamic_shared_memory_type: 'mmap',
 };
-/** Enough for some fifty clusters: those of parallel tests, and those that killed tests left. */
+/** Enough for about fifty clusters: those of parallel tests, and those that killed tests left. */
 const MEMORY_FREE_BYTES = 4 * 1024 ** 3;
 const PREFIX = 'vigie-test-';
 export const CACHE = cacheDirectory();

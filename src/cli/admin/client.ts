@@ -1,6 +1,6 @@
 /**
- * Connects `vigie admin` to a daemon. Address, certificates and token come from flags, settings or the data directory.
- * Like the daemon, it uses plaintext only on the loopback interface.
+ * Connects `vigie admin` to a daemon. Flags, settings or the data directory give the address, certificates and token.
+ * Like the daemon, the command uses plaintext only on the loopback interface.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -29,7 +29,7 @@ const EXIT_CODES: Readonly<Partial<Record<status, number>>> = {
   [status.DEADLINE_EXCEEDED]: 7,
 };
 
-/** A failed call; the message comes from the server. */
+/** A failed call. Its message is the daemon's, except for a refused token and for a call that no daemon answered. */
 export class AdminCallError extends CommandError {
   override readonly exitCode: number;
 
@@ -43,7 +43,7 @@ function wordsOf({ code, details, metadata }: ServiceError, address: string): st
   if (code === status.UNAUTHENTICATED) {
     return `${address} refuses the token. Check --token-file and VIGIE_ADMIN_TOKEN.`;
   }
-  // A running daemon sends details. Without them, the error comes from grpc-js, whose message is for programmers.
+  // A running daemon sends details. grpc-js creates errors without details, and with messages for programmers.
   if (metadata.get('grpc-status-details-bin').length > 0) return details;
   if (code === status.UNAVAILABLE) {
     const [, reason = details] =
@@ -128,7 +128,7 @@ async function tokenOf(config: Config, file: string | undefined): Promise<string
   return config.admin.token ?? readToken(dataDirectoryPath(config.dataDir));
 }
 
-/** Uses TLS if an authority is given, or if the daemon on this machine is configured with a certificate. */
+/** Uses TLS if `--ca`, or else VIGIE_ADMIN_TLS_CERT, names the certificates to trust. */
 async function credentialsOf(authority: string | null, flags: ConnectionFlags): Promise<ChannelCredentials> {
   if (authority === null) return ChannelCredentials.createInsecure();
   if (flags.cert === undefined || flags.key === undefined) return ChannelCredentials.createSsl(await read(authority));

@@ -14,18 +14,18 @@ export interface Command extends Omit<PlainCommand, 'run' | 'group'> {
 export interface MethodCommand {
   readonly words: string;
   readonly method: string;
-  /** Default: the first sentence of the method's comment. By default, `details` is the rest of the comment. */
+  /** Default: the first sentence of the method's comment. Its other sentences are then the default of `details`. */
   readonly summary?: string;
   readonly details?: string;
   /** The part of the example that follows the words of the command. */
   readonly example?: string;
   /** The arguments as help shows them. `…` allows any number. */
   readonly args?: string;
-  /** The request field that receives the arguments. */
+  /** The request field that receives the arguments; default: `name`. */
   readonly argument?: string;
   /** Request fields that have no option. */
   readonly omitted?: readonly string[];
-  /** At least one of these fields is required. */
+  /** Without arguments, at least one of these fields is required. With `*` among them, arguments do not suffice. */
   readonly demanded?: readonly string[];
   /** The columns of the printed table (output.ts). */
   readonly columns?: string;
@@ -73,7 +73,7 @@ function helpOf({ summary, details }: MethodCommand, method: DescMethod) {
   return { summary: short, ...(more === '' ? {} : { details: more }) };
 }
 
-/** Throws if none of the `demanded` fields is given, because a command that changes something must state its filter. */
+/** Throws `UsageError` if the input violates `demanded`, so that no command changes all rows, or none, by mistake. */
 function demand({ demanded = [] }: MethodCommand, fields: readonly RequestField[], { args, values }: Input): void {
   const names = fields.flatMap(({ option, field }) => (demanded.includes(field.name) ? [option] : []));
   if (
@@ -97,7 +97,7 @@ function mask(
   request.updateMask = given.map(({ field }) => field.jsonName).join(',');
 }
 
-/** Prints the first list of an answer as a table or, without columns, the members of the answer as facts. */
+/** Returns a function that prints an answer: with columns as a table of its list or of itself, otherwise as facts. */
 function shower({ method, columns: text }: MethodCommand): (answer: JsonObject) => void {
   if (text === undefined) return (answer) => printFacts(answer);
   return (answer) => {

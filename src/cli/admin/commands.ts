@@ -1,4 +1,4 @@
-/** The commands of `vigie admin` that call one method. The .proto files define their options and their help. */
+/** All commands of `vigie admin`. For those that call one method, the .proto files define the options and most help. */
 
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { readConfig } from '../../config.ts';
@@ -196,7 +196,7 @@ const REFERENCE: readonly MethodCommand[] = [
   { words: 'points delete', method: 'DeletePointSource', args: 'SOURCE', example: 'toulon' },
 ];
 
-/** Prints the clients with their limits and the usage of each limit. */
+/** Prints the clients with their rate limits, and with the usage of their other limits. */
 function showClients(answer: JsonObject): void {
   const limit = (title: string, max: string, total: string) => ({
     title,
@@ -277,7 +277,7 @@ function showStatus(status: JsonObject): void {
     { title: 'HOST', value: ({ host, processId }) => `${textOf(host)}:${textOf(processId)}` },
     ...columns('VERSION=version'),
     { title: 'ROLES', value: (row) => rolesOf(row).join(',') },
-    { title: 'INTAKE', value: (row) => (rolesOf(row).includes('intake') ? standingOf(row.leadsIntake) : '') },
+    { title: 'INTAKE', value: (row) => (rolesOf(row).includes('intake') ? leadershipOf(row.leadsIntake) : '') },
     { title: 'SILENT', value: (row) => silenceOf(newestMs - seenMsOf(row)) },
     { title: 'FAILING', value: ({ failingActors }) => listOf(failingActors).map(failureOf).join('; ') },
     ...columns('STARTED=startTime'),
@@ -312,6 +312,6 @@ function failureOf({ actor, failingSeconds, reason }: JsonObject): string {
   return `${textOf(actor)} for ${textOf(failingSeconds)} s: ${textOf(reason)}`;
 }
 
-function standingOf(leads: JsonValue | undefined): string {
+function leadershipOf(leads: JsonValue | undefined): string {
   return leads === true ? 'leads' : 'stands by';
 }

@@ -1,6 +1,6 @@
 /**
- * The commands of `vigie admin` that need more than one call or a stream: `explain`, for one search or all searches of
- * a client; `recoveries`, which clients can also start themselves (`POST /recoveries`); and `watch`.
+ * The commands of `vigie admin` that need more than one call or a stream: `explain`, for one search or every search of
+ * a client that a property satisfies; `recoveries`, which clients can also start (`POST /recoveries`); and `watch`.
  */
 
 import { once } from 'node:events';
@@ -33,7 +33,7 @@ export const EXPLAIN: Command = {
   summary: 'explains why a property does or does not satisfy a search, and what was sent',
   details:
     'With --client instead of SEARCH, explains every search of the client that the property satisfies. ' +
-    'URL is the address of one of its adverts on the portal.',
+    'URL is the address of one of the property’s adverts on a portal.',
   options: {
     ...optionsOf(FIELDS),
     client: valued('ID|NAME', 'explain each search of the client that the property satisfies'),
@@ -66,7 +66,7 @@ async function explainSearch(client: AdminClient, input: Input): Promise<void> {
   else await showExplanation(client, explanation);
 }
 
-/** Adds the property to the request, from the options or from the argument: an id, `adverts/` and an id, or a URL. */
+/** Unless an option names the property, adds the argument: its id, `adverts/` and an id, or the URL of an advert. */
 function propertyIn(request: JsonObject, argument = ''): JsonObject {
   if (request.property || request.advert || request.advertUrl) return request;
   if (argument === '') throw new UsageError('Name the property with PROPERTY|URL, --property, --advert or --url.');
@@ -78,7 +78,7 @@ function propertyIn(request: JsonObject, argument = ''): JsonObject {
 const SENT_COLUMNS =
   'DELIVERY=name KIND=kind STATE=state ATTEMPTS=attemptCount ERROR=lastError DUE=dueTime FINISHED=finishTime';
 
-/** `explanation` is the document of the REST API, with the deliveries of the pair, newest first. */
+/** Prints an explanation (a document of the REST API), then the newest deliveries of its search and property. */
 async function showExplanation(client: AdminClient, explanation: JsonObject): Promise<void> {
   const { search, property, satisfied, criteria, match, matchReasons } = explanation;
   const pair = { search: `searches/${idOf(search)}`, property: `properties/${idOf(property)}` };
@@ -142,7 +142,7 @@ function show(recovery: JsonObject, isJson: boolean): void {
 
 const START: Command = {
   words: 'recoveries start',
-  summary: 'resends the failed webhooks of a client that were created since a given time',
+  summary: 'resends the failed and waiting webhooks of a client that were created since a given time',
   details:
     'Sends webhooks that failed or wait for a retry, oldest first, with their original ids and bytes, at a pace that ' +
     'leaves slots for new ones. The recovery runs in the daemon. A client has at most one at a time. To send an item ' +

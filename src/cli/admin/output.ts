@@ -1,4 +1,4 @@
-/** The output of `vigie admin`: tables for people, protobuf JSON for scripts. */
+/** The output of `vigie admin`: tables and facts for people, JSON for scripts. */
 
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { escapedJson, print, printable, styled } from '../terminal.ts';
@@ -8,7 +8,7 @@ export interface Column {
   readonly value: (row: JsonObject) => JsonValue | undefined;
 }
 
-/** Parses columns such as `PAUSED_SINCE=pauseTime`: a title, and the member to show in the column. */
+/** Parses columns such as `PAUSED_SINCE=pauseTime`: a title and a member. Of a resource name, only the id is shown. */
 export function columns(text: string): readonly Column[] {
   return text.split(' ').map((column) => {
     const [title = '', member = ''] = column.split('=');
@@ -45,8 +45,8 @@ export function printTable(rows: readonly JsonObject[], shown: readonly Column[]
 }
 
 /**
- * Prints one fact per line. Prints `openCount` as `open count`, but keeps the names in `verbatim`. Omits empty values
- * and lists.
+ * Prints one fact per line. Prints `openCount` as `open count`, but keeps the names in `verbatim`. Omits empty values,
+ * lists and objects.
  */
 export function printFacts(facts: JsonObject, verbatim: JsonObject = {}): void {
   const named = Object.entries(facts).map(
@@ -62,7 +62,7 @@ export function printFacts(facts: JsonObject, verbatim: JsonObject = {}): void {
 
 /** Prints how to get the next page if the list is incomplete. */
 export function printMore({ nextPageToken }: JsonObject): void {
-  if (nextPageToken) print(`There are more. Continue with --page-token ${textOf(nextPageToken)}`);
+  if (nextPageToken) print(`The list is incomplete. Continue with --page-token ${textOf(nextPageToken)}`);
 }
 
 /** The id in `collection/id`. */
@@ -80,7 +80,7 @@ export function listOf(value: JsonValue | undefined): readonly JsonObject[] {
   return (value ?? []) as JsonObject[];
 }
 
-/** Removes empty members (null, `[]`, objects of such) from JSON; `anything` if none is left. Keeps other text. */
+/** JSON without members that are null or empty, at any depth; `anything` if none is left. Other text is unchanged. */
 export function withoutBlanks(text: string): string {
   function kept(this: unknown, _name: string, member: unknown): unknown {
     const isBlank = member === null || (typeof member === 'object' && Object.keys(member).length === 0);
@@ -99,7 +99,7 @@ function short(value: JsonValue | undefined): string {
   return text.length > CELL_LENGTH_MAX ? `${text.slice(0, CELL_LENGTH_MAX - 1)}…` : text;
 }
 
-/** The untruncated text of a value; `STATE_RETRY_WAIT` becomes `retry_wait`. */
+/** The whole text of a value, with control characters replaced; `STATE_RETRY_WAIT` becomes `retry_wait`. */
 function full(value: JsonValue | undefined): string {
   const text = printable(textOf(value));
   return /^STATE_[A-Z_]+$/.test(text) ? text.slice('STATE_'.length).toLowerCase() : text;

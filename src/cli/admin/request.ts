@@ -126,7 +126,7 @@ function numberOf(field: DescField, option: string, input: Input): JsonValue {
   return number;
 }
 
-/** Returns the full resource name. Also accepts an id, a client's display name, or an endpoint's URL. */
+/** Completes an id or an endpoint's URL to a resource name. Keeps resource names, clients' display names, and texts. */
 export function nameOf(field: DescField, text: string): string {
   const collection = collectionOf(field);
   if (collection === null || text.startsWith(`${collection}/`)) return text;

@@ -1,6 +1,7 @@
 /**
- * `vigie demo` shows the path of adverts on one screen. Runs a daemon with embedded servers, creates a few saved
- * searches, publishes a recorded market, and prints what a client receives. Its data is separate from `vigie serve`'s.
+ * `vigie demo` shows the path of adverts on one screen. It runs a daemon, creates a few saved searches, publishes a
+ * recorded market or a file, and prints what a client receives. By default, its servers are embedded and their data is
+ * separate from that of `vigie serve`.
  */
 
 import { createServer, type Socket } from 'node:net';
@@ -50,8 +51,8 @@ const FIRST_MATCH_MS_MAX = 60_000;
 const LONG_MS = 2 ** 31 - 1;
 
 /**
- * Throws `CommandError` if a signature was invalid or if, without an interruption, nothing was delivered. Throws
- * `InterruptedError` if interrupted before the demonstration began.
+ * Throws `CommandError` if the daemon failed, if a signature was invalid, or if adverts were published but, without an
+ * interruption, no match was delivered. Throws `InterruptedError` if interrupted before the demonstration began.
  */
 export async function runDemo({ seconds, feed }: DemoOptions): Promise<void> {
   const tally: Tally = { published: 0, matches: 0, events: 0, mails: 0, refused: 0 };
@@ -177,7 +178,7 @@ async function showFeed(
   await pause(LONG_MS, stopping);
 }
 
-/** Waits for a delivery even after the requested seconds, because a slow machine may not have made one yet. */
+/** Waits for the first match, up to a minute beyond the requested seconds, because a machine may be slow. */
 async function untilDelivered(tally: Tally, stopping: AbortSignal): Promise<void> {
   const givesUpAt = performance.now() + FIRST_MATCH_MS_MAX;
   while (!stopping.aborted && tally.matches === 0 && performance.now() < givesUpAt)
@@ -212,7 +213,7 @@ function formatEuros(amount: number | null | undefined): string {
   return amount === null || amount === undefined ? 'no price' : euros.format(amount).replaceAll(/\s/gu, ' ');
 }
 
-/** Prints only a count for most lines of a burst, which would scroll important lines away. */
+/** Prints the first lines of each second and counts the others, because a burst would scroll important lines away. */
 function throttledPrint(): (line: string) => void {
   let second = 0;
   let shown = 0;
@@ -247,7 +248,7 @@ function summarise(tally: Tally, isBrokenOff: boolean): void {
   );
   print(`  ${commandLine} keys create --client me             an API key, while the service runs`);
   if (tally.matches === 0 && tally.published > 0 && !isBrokenOff)
-    throw new CommandError('Adverts were published, but nothing was delivered. See the log above.');
+    throw new CommandError('Adverts were published, but no match was delivered. See the log above.');
   if (tally.refused > 0) throw new CommandError(`The signatures of ${tally.refused} deliveries were invalid.`);
 }
 
@@ -286,7 +287,7 @@ function converse(socket: Socket, onMail: (mail: DemoMail) => void): void {
   });
 }
 
-/** Reads the messages of `features/mail/mailing.ts`. Of MIME (RFC 2045 to 2047), supports only what they use. */
+/** Reads messages of `features/mail/mail-letter.ts`. Of MIME (RFC 2045 to 2047), supports only what they use. */
 function read(lines: readonly string[]): DemoMail {
   const [head = '', ...parts] = lines.join('\n').split('\n\n');
   const subject = /^Subject: ((?:.*\n )*.*)/m.exec(head)?.[1] ?? '';

@@ -1,6 +1,6 @@
 /**
  * The market of the demonstration: recorded adverts and their changes, in an endless loop. Each pass adds new homes,
- * and changes the remaining homes of the previous pass. `npm run record:market` creates the file.
+ * and changes them and the remaining homes of the previous pass. `npm run record:market` creates the file.
  */
 
 import { readFile } from 'node:fs/promises';

@@ -67,7 +67,7 @@ export async function setUpDemo(setUp: SetUp) {
   return { service, broker, key, dataDir };
 }
 
-/** The default configuration, with private endpoints, a separate data directory, and free ports. */
+/** The environment's settings; by default with private endpoints and a separate data directory; with free ports. */
 async function demoConfig(smtpUrl: string, dataDirSuffix: string): Promise<Config> {
   const config = readConfig(undefined, { VIGIE_LOG_LEVEL: 'warn', VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true' });
   const apiPort = await freePort(config.api);
@@ -137,7 +137,7 @@ async function call<T>(service: Service, key: string, method: string, path: stri
 
 const PRICE_EVENTS = ['ad.update.price', 'ad.update.expired', 'ad.update.reactivated'];
 
-/** One search for each kind of area, all in one town, and one search with words. */
+/** Searches in and around Toulon: by communes, by a circle, by a polygon, and one also by words. */
 export const DEMO_SEARCHES = [
   {
     title: 'Appartements à Toulon, jusqu’à 300 000 €',
@@ -195,7 +195,7 @@ export const DEMO_SEARCHES = [
   },
 ] as const;
 
-/** A search that finds every advert of a file. */
+/** A search that finds the adverts of a file, except those with an incoherent price. */
 export const EVERYTHING = {
   title: 'Toutes les annonces',
   subscribedEvents: [...PRICE_EVENTS, 'ad.update.surface', 'ad.update.pictures', 'property.ad.update'],
@@ -252,7 +252,7 @@ export async function startDemoReceiver(options: DemoReceiverOptions) {
   };
 }
 
-/** The connections come from the daemon, and do not keep this process alive after it. */
+/** Listens on a free port of 127.0.0.1. Its connections, all from the daemon, do not keep this process alive. */
 export async function listenLocally(server: Server) {
   server.on('connection', (socket: Socket) => socket.unref());
   await once(server.listen(0, '127.0.0.1'), 'listening');

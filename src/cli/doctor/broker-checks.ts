@@ -1,4 +1,4 @@
-/** Checks NATS against the requirements of the manual, and the settings of streams and consumers. */
+/** Checks NATS against the manual: its version and limits, streams and consumers, the backlog, and the disk. */
 
 import { pause } from '../../engine/actor/waiting.ts';
 import type { Broker } from '../../engine/broker/connection.ts';
@@ -18,7 +18,7 @@ export async function checkBroker(broker: Broker, embeddedIn: string | null): Pr
   const { faults, cautions, foreign } = await inspectTopology(broker);
   const streams = [
     ...(foreign === null ? [] : [wrong(foreign)]),
-    ...faults.map((fault) => wrong(fault, 'Edit it with the nats CLI, or delete it if it has no messages.')),
+    ...faults.map((fault) => wrong(fault, 'Correct it with the nats CLI, or delete it if it has no messages.')),
     ...cautions.map((caution) => lookAt(caution)),
   ];
   return [
@@ -34,7 +34,7 @@ const WAITING_MAX = 1_000;
 const WAITING_MAX_SECONDS = 60;
 const RATE_OVER_MS = 5_000;
 
-/** Reads the backlog twice, to estimate from the current rate when it will end. */
+/** Reads a long backlog twice, to estimate from the current rate when it will end. */
 async function backlogFindings(broker: Broker): Promise<readonly Finding[]> {
   const first = await readBacklog(broker);
   if (first === null) return [];

@@ -1,4 +1,4 @@
-/** Checks when certificates in files of this process expire. Certificates of other servers need external monitoring. */
+/** Checks when the first certificate in each configured file expires. Other servers' certificates need monitoring. */
 
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -39,7 +39,5 @@ function fileFinding(setting: string, path: string, now: Date): Finding {
 
 function publicFindings({ protocol, hostname, origin }: URL): readonly Finding[] {
   if (protocol !== 'http:' || isLoopback(hostname)) return [];
-  return [
-    lookAt(`VIGIE_PUBLIC_URL is ${origin}, so API keys are sent in plaintext.`, 'Put a TLS proxy before the API.'),
-  ];
+  return [lookAt(`VIGIE_PUBLIC_URL is ${origin}, so API keys are sent in plaintext.`, 'Add a proxy with TLS.')];
 }

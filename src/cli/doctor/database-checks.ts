@@ -47,7 +47,7 @@ export async function checkDatabase(scene: DatabaseScene): Promise<readonly Find
 
 type Settings = Awaited<ReturnType<typeof readSettings>>;
 
-/** The server's settings, not those of the session. Reads no table. */
+/** Settings that belong to the server rather than to a session. Reads no table. */
 async function readSettings(database: Database) {
   const { rows } = await database.query<{
     version: string;
@@ -132,5 +132,5 @@ async function backupFinding(embeddedIn: string, now: Date): Promise<Finding> {
   if (at === null) return lookAt('There is no backup.', remedy);
   const hours = Math.floor((now.getTime() - at.getTime()) / HOUR_MS);
   const text = `The last backup is ${hours} hours old`;
-  return hours < BACKUP_HOURS_MAX ? fine(`${text}.`) : lookAt(`${text}. NATS may keep adverts for a day.`, remedy);
+  return hours < BACKUP_HOURS_MAX ? fine(`${text}.`) : lookAt(`${text}. NATS may keep adverts only a day.`, remedy);
 }

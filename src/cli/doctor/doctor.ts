@@ -60,7 +60,7 @@ async function checkServers(config: Config, now: Date): Promise<readonly Finding
   }
 }
 
-/** Connects to a server, or returns a finding that explains why it cannot. `url` is undefined if not configured. */
+/** Connects to a server, or returns a finding with the reason. `url` is undefined if no setting or daemon states it. */
 async function openOrFind<T>(
   about: 'PostgreSQL' | 'NATS',
   url: string | undefined,

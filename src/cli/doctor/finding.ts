@@ -8,7 +8,7 @@ export type Level = 'fine' | 'look at' | 'wrong' | 'unknown';
 
 export interface Finding {
   readonly level: Level;
-  /** For example `PostgreSQL`. */
+  /** The subject, for example `PostgreSQL`. */
   readonly about: string;
   readonly text: string;
   /** The remedy; empty if there is none, or if the text contains it. */

@@ -11,8 +11,7 @@ import { createTally, POINT_FORMATS, type PointFormat, readPoints } from './poin
 
 /**
  * Replaces the points of one source with those of a file. Other sources keep their points, and a running service loads
- * the change. If it throws `ImportFileError`, `CommandError` or (when interrupted) `InterruptedError`, nothing is
- * imported.
+ * the change. Imports nothing if it throws `ImportFileError`, `CommandError` or, when interrupted, `InterruptedError`.
  */
 export async function importPointFile(
   database: Database,
@@ -50,8 +49,9 @@ export async function importPointFile(
 
 /** PostgreSQL was unavailable, refused a connection, or cancelled the transaction. */
 function tooBusy(path: string, cause: Error): CommandError {
-  const found = `PostgreSQL cancelled the import of ${path} (${cause.message}). Nothing was imported, and the former points remain`;
-  return new CommandError(`${found}. Repeat the command when PostgreSQL is less busy.`);
+  const found = `PostgreSQL did not complete the import of ${path} (${cause.message}).`;
+  const remedy = 'Nothing was imported, and the former points remain. Repeat the command when PostgreSQL is less busy.';
+  return new CommandError(`${found} ${remedy}`);
 }
 
 /** The file name without its extensions. */

@@ -34,7 +34,7 @@ export function facilitiesOf(amenity: string | undefined): readonly Facility[] {
   return FACILITIES.filter((facility) => named.has(facility));
 }
 
-/** Trims the name and makes it storable; null if nothing remains. */
+/** Trims the name, shortens it and makes it storable; null if nothing remains. */
 function tidyName(name: string | undefined): string | null {
   const tidy = storable((name ?? '').slice(0, VALUE_LENGTH_MAX))
     .trim()

@@ -20,7 +20,7 @@ export type PointFormat = (typeof POINT_FORMATS)[number];
 
 const BATCH_SIZE = 1_000;
 
-/** What an import has read, kept and omitted so far. */
+/** The counts of an import so far: rows read, points kept, and rows omitted. */
 export interface ImportTally {
   /** If empty, the format is detected from the first bytes. */
   format: PointFormat | '';
@@ -184,14 +184,14 @@ function tagsOf(properties: unknown): Tags {
     for (const [key, value] of Object.entries(source)) if (typeof value === 'string') tags[key] = value;
   }
   if (tags.amenity === undefined) {
-    // `type` comes last, because OpenStreetMap also uses it for the kind of a relation.
+    // `type` is read last, because OpenStreetMap also uses it for the kind of a relation.
     const [facility] = [...facilitiesOf(tags.facility), ...facilitiesOf(tags.type)];
     if (facility !== undefined) tags.amenity = facility;
   }
   return tags;
 }
 
-/** Yields every position of a geometry, at any depth. Longitude comes first. */
+/** Yields every position of a geometry, at any depth. In GeoJSON, a position begins with the longitude. */
 function* positionsOf(geometry: unknown): Generator<Place> {
   const { coordinates, geometries } = record(geometry);
   if (Array.isArray(geometries)) for (const part of geometries) yield* positionsOf(part);

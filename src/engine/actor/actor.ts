@@ -1,6 +1,6 @@
 /**
- * An actor is a closure that owns some state and receives its messages one batch at a time, in the order in which each
- * sender sent them.
+ * An actor is a closure that owns some state and receives its messages one batch at a time. The messages of each sender
+ * keep their order.
  *
  * `tell` resolves when the message is admitted, and waits while the mailbox is full. `drain` refuses new messages and
  * ends when the admitted messages are handled or the grace period is over. A stopped actor rejects its senders and
@@ -52,12 +52,12 @@ export class ActorStoppedError extends Error {
   readonly code = 'ACTOR_STOPPED';
 }
 
-/** Shorter than the time that a process has to stop. */
+/** Shorter than 30 s, the default of `VIGIE_DRAIN_TIMEOUT_MS`, after which a stopping process exits. */
 export const DRAIN_MAX_MS = 15_000;
 
 const NEVER = new Promise<void>(() => undefined);
 
-/** No new messages are taken while the left-over messages fill this many batches. */
+/** No new messages are taken while left-over messages, suspects and held-back messages fill this many batches. */
 const LEFT_BATCHES_MAX = 4;
 
 export function startGrace(durationMs: number = DRAIN_MAX_MS) {
@@ -118,7 +118,7 @@ export function spawn<M>(options: ActorOptions<M>) {
     tell: (message: M) => mailbox.put(message),
     /**
      * Refuses new messages. Resolves when the admitted messages are handled or `grace` is over, and then drops the
-     * unhandled ones. By default the call starts its own grace period.
+     * unhandled messages. By default the call starts its own grace period.
      */
     async drain(grace?: Grace) {
       mailbox.close(new ActorStoppedError(`actor ${name} is draining`));
@@ -183,7 +183,7 @@ function createHandling<M>(
   return { handle, retry };
 }
 
-/** Waits only if no message is left over. Takes no message while many are left over, so that senders wait. */
+/** Waits only if no message is left over. Takes no message above `LEFT_BATCHES_MAX`, so that senders wait. */
 async function nextBatch<M>(
   mailbox: Mailbox<M>,
   leftCount: number,
@@ -229,13 +229,13 @@ interface Suspect<M> {
   isDue: boolean;
 }
 
-/** When there are more keys, the oldest is dropped. */
+/** Maximum number of keys whose last suspect was abandoned. If there are more, the oldest key is dropped. */
 const PROVEN_MAX = 1_000;
 
 /**
  * Messages that caused an error of unknown class, each alone in its batch. Such a message is retried three times within
  * half a minute before the error counts as a bug. Only messages with the same key wait for it, and they keep their
- * order. If a message with the same key was already abandoned for the same error, the error counts as a bug at once.
+ * order. If the last suspect with the same key was abandoned for the same error, the error counts as a bug at once.
  */
 class Suspects<M> {
   readonly wakeUp = new Signal();
@@ -290,7 +290,7 @@ class Suspects<M> {
     void pause(inMs).then(() => this.#makeDue(suspect));
   }
 
-  /** Removes the suspect; returns the messages held back behind it. `bug` is the error if it was abandoned. */
+  /** Removes the suspect; returns the messages held back behind it. `bug` is the error of an abandoned suspect. */
   release({ key, behind }: Suspect<M>, bug: Error | null): readonly M[] {
     this.#byKey.delete(key);
     this.#proven.delete(key);

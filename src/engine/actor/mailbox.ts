@@ -54,7 +54,7 @@ export class Mailbox<T> {
     while (this.#admitted.length === 0 && this.#closed === null) await this.#wakeUp.wait();
   }
 
-  /** Takes up to `max` admitted messages, and at least one if there is any. */
+  /** Takes up to `max` admitted messages within the weight limit, but at least one if there is any. */
   nextAdmitted(max: number): T[] {
     const { weigh, weightMax } = this.#weighing;
     let count = 0;

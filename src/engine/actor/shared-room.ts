@@ -1,8 +1,8 @@
 /**
- * Shares a limited capacity. A client may use at most seven times the free capacity, so no client can use all of it.
+ * Shares a limited capacity. A client that uses seven times the free capacity or more gets no further capacity.
  */
 
-/** One client can use at most seven eighths of the capacity, and two clients seven fifteenths each. */
+/** One client alone can use about seven eighths of the capacity, and two clients about seven fifteenths each. */
 export const SHARE_OF_FREE = 7;
 
 export class SharedRoom {

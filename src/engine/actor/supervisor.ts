@@ -9,7 +9,7 @@ import { pause } from './waiting.ts';
 export interface ActorFailure {
   readonly actor: string;
   readonly error: Error;
-  /** False for a transient error of a server. */
+  /** True if the error counts as a bug. */
   readonly isBug: boolean;
   /** True if the actor stops because of this failure. */
   readonly isFinal: boolean;
@@ -24,7 +24,7 @@ export interface FailingActor {
   readonly failingForMs: number;
 }
 
-/** An actor that has been failing for this long is reported. */
+/** An actor that has been failing for this long is reported to operators. */
 export const FAILING_MS = 10_000;
 
 export type Supervisor = ReturnType<typeof createSupervisor>;
@@ -106,7 +106,7 @@ export interface RetryBudget {
   pause(durationMs: number): Promise<void>;
 }
 
-/** Unlimited until `stopping` is aborted; then the work is attempted once more, immediately. */
+/** Unlimited until `stopping` is aborted. A pause then ends, and the work is attempted once more. */
 export function retryUntilAborted(stopping: AbortSignal): RetryBudget {
   return {
     get isOver() {
@@ -166,7 +166,7 @@ export interface Bisected<T, R> {
 
 /**
  * Like `retryUntilDone`, for many items. If `work` fails because of a bug, each half of the items is processed
- * separately, without further retries.
+ * separately. Then only transient errors are still retried.
  */
 export async function retryBisecting<T, R>(
   items: readonly T[],

@@ -1,7 +1,7 @@
 /**
  * A background task runs work periodically and on request, one run at a time. A run that becomes due during another run
  * is skipped. A run that is requested during another run follows it, because the current run may have read its data too
- * early. A failed run is reported, and the schedule continues.
+ * early. If the task has `onTransientError`, a failed run is reported and the schedule continues.
  */
 
 import { Signal } from './waiting.ts';

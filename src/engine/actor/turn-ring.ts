@@ -33,7 +33,7 @@ export class TurnRing<T extends Member> {
     return this.#clients.size === 0;
   }
 
-  /** Appends the member to the queue of `kind`, unless it is already there, or removes it if `kind` is null. */
+  /** Moves the member to the end of the queue of `kind`, unless it is in this queue. Removes it if `kind` is null. */
   place(member: T, kind: number | null): void {
     const present = this.#kindOf.get(member) ?? null;
     if (present === kind) return;
@@ -66,7 +66,7 @@ export class TurnRing<T extends Member> {
 
   /**
    * The next member for whose client and kind `mayServe` returns true; null if there is none. The member moves to the
-   * end of its host's queue, the host to the end of its client's queue, and the client behind all other clients.
+   * end of its host's queue, and the host to the end of its client's queue. The client moves behind all other clients.
    */
   next(mayServe: (client: string, kind: number) => boolean): T | null {
     for (const queue of this.#clients.values()) {

@@ -1,6 +1,6 @@
 /**
- * Ways to wait that the modules share: for a time, for a signal, for other work of the event loop, and for work with a
- * time limit.
+ * Ways to wait that the modules share: for a time, a signal, other work of the event loop, work with a time limit, or a
+ * turn among concurrent work.
  */
 
 /** Resolves after `durationMs`, or as soon as `stopping` is aborted. Never rejects. */
@@ -17,7 +17,7 @@ export function pause(durationMs: number, stopping?: AbortSignal): Promise<void>
   });
 }
 
-/** Runs `work`, then pauses for `factor` times its duration, so that it uses a limited share of the server's time. */
+/** Runs `work`, then pauses for `factor` times its duration, so that it uses a limited share of a server's time. */
 export async function rested<T>(work: () => Promise<T>, factor: number, stopping?: AbortSignal): Promise<T> {
   const startedAt = performance.now();
   const result = await work();
@@ -115,7 +115,7 @@ export class Signal {
     for (const wake of this.#waiting) wake();
   }
 
-  /** Resolves at the next notification or after `timeoutMs`. The wait keeps the process alive if `keepsProcess`. */
+  /** Resolves at the next notification or after `timeoutMs`. Its timer keeps the process alive if `keepsProcess`. */
   wait(timeoutMs = Number.POSITIVE_INFINITY, keepsProcess = true): Promise<void> {
     if (timeoutMs <= 0) return Promise.resolve();
     return new Promise((resolve) => {

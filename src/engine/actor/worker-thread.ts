@@ -1,8 +1,8 @@
 /**
  * A worker thread that answers requests, so that long work does not block other event loops. The first request starts
  * the thread. Each request has its own channel, which Node.js closes if the thread ends first. Cancelling a request
- * aborts a signal in the thread, which ends the waits of the work. The work must check it between two slices. If the
- * thread fails, its current requests fail too, and the next request starts another thread.
+ * aborts a signal in the thread, which ends the waits of the work. A long computation must check the signal often. If
+ * the thread fails, its current requests fail too, and the next request starts another thread.
  */
 
 import { MessageChannel, type MessagePort, parentPort, Worker, workerData } from 'node:worker_threads';
@@ -19,7 +19,7 @@ export interface WorkerThreadOptions {
   readonly settings: unknown;
   /** Heap limit; a thread that exceeds it ends. */
   readonly heapMaxMb: number;
-  /** Called once when the thread has failed. */
+  /** Called once for each thread that ends before `stop` is called. */
   readonly onLost: (error: Error) => void;
 }
 
@@ -56,7 +56,7 @@ export function createWorkerThread(options: WorkerThreadOptions) {
     });
     started.once('exit', (code) => {
       if (worker === started) worker = null;
-      if (!hasStopped) options.onLost(failure ?? new Error(`the worker thread exited with ${code}`));
+      if (!hasStopped) options.onLost(failure ?? new Error(`the worker thread exited with code ${code}`));
     });
     return started;
   }
@@ -84,7 +84,7 @@ export function createWorkerThread(options: WorkerThreadOptions) {
         own.once('close', () => {
           signal?.removeEventListener('abort', cancel);
           if (hasAnswered) return;
-          // The thread is ending: the next request needs another one.
+          // The thread is ending: the next request needs another thread.
           if (worker === current) worker = null;
           reject(new WorkerLostError('the worker thread ended before it answered'));
         });

@@ -1,7 +1,7 @@
 /**
- * Announces changes in PostgreSQL, and clients whose feeds have new entries, to every instance of the installation.
- * Announcements use core NATS and may be lost: they only shorten the time until the next poll of PostgreSQL, which is
- * authoritative.
+ * Announces changed rows, feeds with new entries, due deliveries and activities to the instances of the installation.
+ * Announcements use core NATS and may be lost. Except for activities, they only shorten the time until the next poll of
+ * PostgreSQL, which is authoritative.
  */
 
 import { type DueDelivery, LANES } from '../domain/delivery.ts';
@@ -10,7 +10,7 @@ import { type Broker, listen } from './connection.ts';
 
 /**
  * `keys`: API keys or limits of clients changed. `secrets`: webhook secrets changed. `controls`: an operator paused or
- * resumed a stage or changed the index. `watchers`: an operator started or stopped watching activities.
+ * resumed a stage or changed the index. `watchers`: an operator is watching activities, announced every two seconds.
  */
 export type Changed = 'searches' | 'keys' | 'secrets' | 'controls' | 'watchers';
 
@@ -61,9 +61,9 @@ const QUEUE = 'couriers';
 const ANNOUNCED_MAX = 512;
 
 /**
- * Announces due deliveries to the courier of this process. Deliveries that exceed its capacity go to one other courier,
- * as do all deliveries if this process has no courier. An announcement only shortens the time until the next scan of
- * the rows, which form the queue.
+ * Announces due deliveries to the courier of this process. If other couriers are known, deliveries that exceed its
+ * capacity are passed to the group of couriers. Without a courier, this process passes all deliveries to the group. An
+ * announcement only shortens the time until the next scan of the rows, which form the queue.
  */
 export function createDueAnnouncer(broker: Broker) {
   const subject = `${broker.names.signals}.${SIGNAL}`;
@@ -77,7 +77,7 @@ export function createDueAnnouncer(broker: Broker) {
   }
 
   return {
-    /** Sends the deliveries to one other courier, if there is one. */
+    /** Publishes the deliveries in messages, each of which reaches one courier of the installation. */
     pass,
     announce(due: readonly DueDelivery[]) {
       if (local === null) return pass(due);

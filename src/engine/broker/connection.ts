@@ -1,4 +1,4 @@
-/** The connection to NATS. Only this folder imports `nats`; other folders use the types of this one. */
+/** The connection to NATS. Only this folder imports `nats`; other folders use the types of this folder. */
 
 import type { Socket } from 'node:net';
 import {
@@ -16,7 +16,7 @@ import { inTime, pause } from '../actor/waiting.ts';
 import { type BrokerNames, brokerNames, type DatabaseLabel } from '../domain/namespace.ts';
 import { BrokerUnavailableError, BrokerUnfitError, brokerUnreachable, isNatsError, NO_LEADER } from './outage.ts';
 
-/** How long a publish waits for its acknowledgement. Messages published while disconnected are lost. */
+/** How long requests and publishes wait for their answers. Messages published while disconnected are lost. */
 export const REQUEST_TIMEOUT_MS = 5_000;
 /** The status with which NATS answers a request that has no subscriber. */
 export const STATUS_NO_RESPONDERS = 503;
@@ -36,7 +36,7 @@ export interface Broker {
   /** Number of configured server addresses. */
   readonly addresses: number;
   isConnected(): boolean;
-  /** Number of disconnections so far. Messages in transit were lost at each of them. */
+  /** Number of disconnections so far. Messages in transit may have been lost at each of them. */
   readonly disconnections: number;
   close(): Promise<void>;
 }
@@ -56,9 +56,9 @@ export interface BrokerOptions {
 
 /** If a server does not answer within this time, the client tries the next server of the cluster. */
 const CONNECT_TIMEOUT_MS = 3_000;
-/** A cluster that has lost a server elects another JetStream leader within seconds, on a busy machine later. */
+/** How long to wait for a leader. A cluster that has lost its leader elects another within seconds, later if busy. */
 const ELECTION_MAX_MS = 30_000;
-/** If JetStream does not answer within this time, another server is tried (jetstream-watch.ts). */
+/** At start-up, if JetStream has no leader or does not answer for this long, the next server is tried. */
 const SILENT_MAX_MS = 10_000;
 const RETRY_EVERY_MS = 500;
 const SILENCE: string = ErrorCode.Timeout;
@@ -69,7 +69,7 @@ const NO_PEERS = 10_005;
 /** How long to wait for a missing server of the cluster. The operator's service manager usually restarts it. */
 export const PEERS_MAX_MS = 300_000;
 
-/** Throws `BrokerUnreachableError` if no server is reachable, JetStream is missing, or the credentials are refused. */
+/** Rejects with `BrokerUnreachableError` if no server is reachable and suitable. Its message names a remedy. */
 export async function connectBroker(options: BrokerOptions): Promise<Broker> {
   const configured = serversOf(options.url);
   const { replicas = 1 } = options;
@@ -156,7 +156,7 @@ async function connectTo(
 /**
  * Closes connections that the client (2.29.3) leaves open after a server has not answered in time. When such a
  * connection ends later, the client treats its current connection as lost and opens another. One parser then reads
- * both, which corrupts messages. The client calls `discard` on connections that it leaves; its own does nothing.
+ * both, which corrupts messages. The client calls `discard` on connections that it leaves, but its `discard` is empty.
  */
 function closeWhatIsLeft(connection: NatsConnection): void {
   const { transport } = (connection as unknown as { readonly protocol: { readonly transport: object } }).protocol;
@@ -218,7 +218,7 @@ function serversOf(url: string): { servers: string[]; user?: string; pass?: stri
   return { servers, user: decodeURIComponent(username), pass: decodeURIComponent(password) };
 }
 
-/** Retries a request while the cluster has no leader to answer it. Rethrows any other error. */
+/** Retries a request while `isElection` is true of its error, for a limited time. Rethrows any other error at once. */
 export async function onceElected<T>(ask: () => Promise<T>, electionMaxMs = ELECTION_MAX_MS): Promise<T> {
   for (const beganAt = performance.now(); ; await pause(RETRY_EVERY_MS)) {
     try {
@@ -247,7 +247,7 @@ async function followStatus(
   }
 }
 
-/** The detail is a server's address or an error code; a change of the cluster is formatted as JSON. */
+/** For these events, the client passes a server's address or an error code, although its type allows other values. */
 function detailOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }

@@ -19,13 +19,13 @@ export interface JetStreamWatchOptions {
   readonly onMove: (silentMs: number) => void;
 }
 
-/** A cluster that has lost a server elects new leaders within about six seconds. */
+/** After this silence the connection moves. A cluster that has lost a server elects leaders in about six seconds. */
 const SILENT_MS = 10_000;
 const CHECK_EVERY_MS = 1_000;
 const ANSWER_MAX_MS = 2_000;
-/** Two checks are at most this far apart, unless the process was suspended between them. */
+/** Two checks are at most this far apart, unless the process was suspended or disconnected between them. */
 const CHECKS_APART_MAX_MS = CHECK_EVERY_MS + ANSWER_MAX_MS;
-/** The followers in a replication group answer their leader every second. */
+/** A leader that a majority has not answered for this long may be cut off: followers answer it every second. */
 const UNHEARD_MS = 3_000;
 /** A leader that was just elected has not heard from any follower yet, so at most this much silence is counted. */
 const UNHEARD_COUNTED_MS = 5_000;
@@ -117,7 +117,7 @@ function createRounds({ connection, addresses }: Broker) {
 
 /**
  * Milliseconds since the leader of `ADVERTS` heard from a majority: a leader that is cut off still leads in its own
- * view for up to twenty seconds. 0 if the stream is missing; null if JetStream is silent or has no leader.
+ * view for up to twenty seconds. 0 for a single server or a missing stream; null if no leader answers.
  */
 async function readUnheardMs({ manager }: Broker): Promise<number | null> {
   try {

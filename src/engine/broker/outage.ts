@@ -34,7 +34,7 @@ const CODES: ReadonlySet<string> = new Set([
   ErrorCode.Timeout,
 ]);
 
-/** True if NATS did not answer. Such errors count as one error, whichever work they affect. */
+/** True if the request failed without an answer of JetStream. The log shows such errors of all work as one error. */
 export function isBrokerSilence(error: unknown): boolean {
   if (error instanceof BrokerSilentError) return true;
   return error instanceof NatsError && error.api_error === undefined && CODES.has(error.code);

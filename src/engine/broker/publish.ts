@@ -18,9 +18,9 @@ export interface Publication {
 const PUBLISH_WINDOW = 256;
 
 /**
- * Resolves when the stream has stored every publication. Rejects with the first failure after the others have ended, or
- * when no answer has arrived for `REQUEST_TIMEOUT_MS`. One inbox receives all answers, because the client's own
- * `publish` creates a timer and a promise race per message, which cost more than sending it.
+ * Resolves when the stream has stored every publication. Rejects with the first refusal after all answers have arrived,
+ * or earlier if the client fails or no answer arrives for `REQUEST_TIMEOUT_MS`. One inbox receives all answers, because
+ * the client's own `publish` creates a timer and a promise race per message, which cost more than sending it.
  */
 export function publishAll({ connection }: Broker, publications: readonly Publication[]): Promise<void> {
   if (publications.length === 0) return Promise.resolve();
@@ -100,8 +100,8 @@ function headersOf({ messageId, headers = {} }: Pick<Publication, 'messageId' | 
 }
 
 /**
- * On nats-server below 2.11, a leader that has lost the majority cannot store a message, but acknowledges a second
- * publish of it as a duplicate with sequence 0. The next leader does not have that message.
+ * On nats-server below 2.11, a leader that has lost the majority cannot store a message. It nevertheless acknowledges a
+ * second publish as a duplicate, with sequence 0. The next leader does not have that message.
  */
 const NOT_STORED = 'the stream has not stored the message yet';
 

@@ -1,9 +1,9 @@
 /**
- * Pulls from a durable consumer with back-pressure. The next batch is requested only when the receiver has accepted the
- * previous one, so at most two batches are in transit. The client's own `consume` requests more as soon as messages
- * arrive, so its queue is unlimited. Its `fetch` stops receiving soon after a request expires: messages that a busy
- * process reads later are redelivered only after `ack_wait`. So this module makes the requests itself (JetStream API,
- * `CONSUMER.MSG.NEXT`). One inbox receives the answers until the pull pauses or stops.
+ * Pulls from a durable consumer with back-pressure. The next batch is requested only when the receiver has accepted a
+ * batch, or the last request is old. So at most two batches are in transit. The client's own `consume` requests more as
+ * soon as messages arrive, so its queue is unlimited. Its `fetch` stops receiving soon after a request expires:
+ * messages that a busy process reads later are redelivered only after `ack_wait`. So this module makes the requests
+ * itself (JetStream API, `CONSUMER.MSG.NEXT`). One inbox receives the answers until the pull pauses or stops.
  */
 
 import { createInbox, type Msg, millis, nanos } from 'nats';
@@ -30,8 +30,9 @@ export interface PulledMessage {
   readonly storedAtMs: number;
   readonly isFirstDelivery: boolean;
   /**
-   * Resolves when the server has recorded the disposition or cannot be reached. In the latter case the message is
-   * redelivered, and the database shows what was done. Does nothing if the consumer has been deleted.
+   * Resolves when the server has recorded an answered acknowledgement or cannot be reached, otherwise when the
+   * disposition is sent. If the disposition is lost, the message is redelivered. Does nothing if the consumer has been
+   * deleted.
    */
   settle(disposition: Disposition): Promise<void>;
 }
@@ -46,7 +47,7 @@ export interface PullOptions {
   readonly sliceMax?: number;
   /** Must resolve when there is room for the next message. */
   readonly onMessage: (message: PulledMessage) => Promise<void>;
-  /** Called if pulling or settling fails. Pulling is retried; an unsettled message is redelivered. */
+  /** Called if pulling, `ensure` or settling fails. Pulling is retried; an unsettled message is redelivered. */
   readonly onTransientError: (what: string, error: Error) => void;
   /** Creates the stream and consumer again if they were deleted. */
   readonly ensure: () => Promise<void>;
@@ -61,9 +62,9 @@ export type Pull = ReturnType<typeof startPull>;
 /** Long, because a waiting request costs the server nothing. */
 const PULL_EXPIRES_MS = 10_000;
 /**
- * The next request is made while the last one still waits. Otherwise a message may become due for redelivery just as
- * the only request of its consumer ends. Then nats-server below 2.10 removes the message from its queue, finds no
- * request, and delays it until `ack_wait`. The margin is large because a busy process may be seconds late.
+ * The next request is made while the last request waits. Otherwise a message may become due for redelivery just as the
+ * only request of its consumer ends. Then nats-server below 2.10 removes the message from its queue, finds no request,
+ * and delays it until `ack_wait`. The margin is large because a busy process may be seconds late.
  */
 const PULL_AGAIN_MS = PULL_EXPIRES_MS / 2;
 /** How soon a pull notices that it must pause or stop, or that a lost connection has ended its requests. */
@@ -78,8 +79,8 @@ interface Source {
   /** The creation time that the server reports; null until it was read. */
   readonly createdAt: string | null;
   /**
-   * True if the consumer was or may have been deleted. A new consumer with the same name counts from 1 again, so
-   * settling an old message would settle the new message with the same number, which would then be lost.
+   * True if the consumer was or may have been deleted. A new consumer with the same name counts from 1 again. Settling
+   * an old message would settle, and so lose, the new message with the same number.
    */
   isLost: boolean;
   /** The consumer's `ack_wait` in milliseconds. */
@@ -147,7 +148,7 @@ export function startPull(broker: Broker, options: PullOptions) {
   };
 }
 
-/** Returns `before` if the consumer is unchanged, otherwise a new source. */
+/** Returns `before` if the consumer is unchanged. Otherwise marks `before` as lost, and returns a new source. */
 async function recognised({ manager }: Broker, { stream, consumer }: PullOptions, before: Source): Promise<Source> {
   const { created: createdAt, config } = await manager.consumers.info(stream, consumer);
   before.isLost = before.createdAt !== null && before.createdAt !== createdAt;
@@ -156,8 +157,8 @@ async function recognised({ manager }: Broker, { stream, consumer }: PullOptions
 }
 
 /**
- * Hands over up to `batchMax` messages, whichever request they answer. Returns early when `request`, the newest one, is
- * old or has ended. Throws if the consumer does not exist.
+ * Hands over up to `batchMax` messages, whichever request they answer. Returns early when the newest `request` is old
+ * or has ended, or the pull must pause or stop. Throws if the consumer does not exist.
  */
 async function fetchBatch(
   inbox: PullInbox,
@@ -186,7 +187,7 @@ async function fetchBatch(
 async function recover(error: Error, { onTransientError, ensure }: PullOptions, stopping: AbortSignal): Promise<void> {
   onTransientError('pull', error);
   await pause(ERROR_PAUSE_MS, stopping);
-  await ensure().catch((cause: Error) => onTransientError('ensure', cause));
+  await ensure().catch((cause: Error) => onTransientError('create streams', cause));
 }
 
 export interface PullRequest {
@@ -208,7 +209,7 @@ export function requestBatch(
   return { replySubject, madeAt: performance.now() };
 }
 
-/** Leaves room for a message of the largest size: with a smaller limit the server would end every request at once. */
+/** Leaves room for a message of the largest size: with a smaller limit, the server would never deliver that message. */
 function boundOf({ info }: Broker['connection'], bytesMax: number | undefined): { readonly max_bytes?: number } {
   if (bytesMax === undefined) return {};
   return { max_bytes: Math.max(bytesMax, LARGEST_FACTOR * (info?.max_payload ?? 0)) };
@@ -254,7 +255,7 @@ function pulledMessage({ connection }: Broker, message: Msg, options: PullOption
             unreachable(disposition);
         }
       } catch (error) {
-        options.onTransientError('settle', error as Error);
+        options.onTransientError('settle messages', error as Error);
       }
     },
   };
@@ -286,7 +287,7 @@ export function headersOf(message: Msg): Record<string, string> {
 /**
  * Acknowledges many messages with one round trip per consumer. Resolves when the server has recorded every
  * acknowledgement or cannot be reached. A server handles the acknowledgements of one connection to one consumer in
- * order, so its answer to the last one covers all.
+ * order, so its answer to the last acknowledgement covers all.
  */
 export async function acknowledgeAll(messages: readonly PulledMessage[]): Promise<void> {
   const last = new Map(messages.map((message) => [message.consumer, message]));

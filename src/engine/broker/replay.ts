@@ -1,16 +1,23 @@
 /**
  * Reads every message of a stream in order, even messages that the consumer has already delivered. JetStream redelivers
  * messages that a crashed or replaced reader left unacknowledged, or that were lost in transit, only after `ack_wait`.
- * By then newer messages of the same property may be recorded, and the redelivered ones count as stale. So this module
+ * By then newer messages of the same property may be recorded, and redelivered messages count as stale. So this module
  * reads such messages from the stream first. When they are redelivered, the recorder recognises and settles them.
  */
 
 import { AckPolicy, DeliverPolicy, nanos } from 'nats';
-import { nullIfAbandoned, retryUntilAborted, retryUntilDone, transientErrorWatch } from '../actor/supervisor.ts';
+import {
+  nullIfAbandoned,
+  retryUntilAborted,
+  retryUntilDone,
+  transientErrorWatch,
+  type Watch,
+} from '../actor/supervisor.ts';
 import type { Broker } from './connection.ts';
 import { headersOf, openInbox, type PulledMessage, positionOf, requestBatch } from './pull.ts';
-import { readNextStored } from './stream-position.ts';
+import { isStored, readNextStored, type StoredMessage } from './stream-position.ts';
 
+export type InOrder = Awaited<ReturnType<typeof startInOrder>>;
 type HandOn = (message: PulledMessage) => Promise<void>;
 
 export interface InOrderOptions {
@@ -19,7 +26,10 @@ export interface InOrderOptions {
   /** Reading begins after this sequence, and includes messages that the consumer has acknowledged. */
   readonly recordedUpTo: number;
   readonly handOn: HandOn;
-  /** Called if a message shows that another stream with the same name, which counts from 1 again, replaced this one. */
+  /**
+   * Called if a message shows that other messages have the numbers of earlier ones: the stream was created again, or a
+   * new leader lacks the last messages of the former one.
+   */
   readonly onOtherStream: () => void;
   readonly onTransientError: (what: string, error: Error) => void;
 }
@@ -28,8 +38,10 @@ export interface InOrderOptions {
 const BATCH_MAX = 64;
 /** If no answer arrives within this time, the read counts as interrupted. */
 const ANSWER_MAX_MS = 5_000;
-/** If a stream ends before its consumer's position, it may be catching up for this long; then messages are lost. */
+/** A stream that ends before its consumer's position may catch up for this long. Then the messages count as lost. */
 const CATCH_UP_MAX_MS = 15_000;
+/** A replicated stream stores nothing while it elects a leader: at least four seconds (nats-server 2.9, `raft.go`). */
+const ELECTION_MIN_MS = 1_000;
 /** The server deletes the temporary consumer if its process makes no request for this long. */
 const FORGOTTEN_AFTER_MS = 30_000;
 
@@ -43,53 +55,87 @@ export async function startInOrder(broker: Broker, options: InOrderOptions) {
   const unsettled = new Set<number>();
   const stopping = new AbortController();
   const { signal } = stopping;
-  const watch = transientErrorWatch('read in order', onTransientError);
-  let isCaughtUp = false;
+  const retried = retryUntil(signal, transientErrorWatch('read in order', onTransientError));
   let next = options.recordedUpTo + 1;
+  /** The last message that was handed on for the first time. */
+  let newest: StoredMessage | null = null;
 
   async function readUpTo(last: number): Promise<void> {
     const since = performance.now();
     const mayBeBehind = (): boolean => performance.now() - since < CATCH_UP_MAX_MS;
-    await retryUntilDone(() => readOn(last, mayBeBehind), watch, retryUntilAborted(signal)).catch(nullIfAbandoned);
+    await retried(() => readOn(last, mayBeBehind));
   }
 
   async function readOn(last: number, mayBeBehind: () => boolean): Promise<void> {
     if (next > last || signal.aborted) return;
     for await (const message of storedMessages(broker, options, next, last)) {
       if (signal.aborted) return;
-      const { sequence } = message;
-      if (sequence > next) await assertGone(broker, stream, [next, sequence - 1], mayBeBehind);
-      unsettled.add(sequence);
-      await handOn({ ...message, settle: async () => void unsettled.delete(sequence) });
-      next = sequence + 1;
+      if (message.sequence > next) await assertGone(broker, stream, [next, message.sequence - 1], mayBeBehind);
+      await handOnNext(message);
     }
     if (next <= last) await assertGone(broker, stream, [next, last], mayBeBehind);
     next = Math.max(next, last + 1);
   }
 
+  async function handOnNext(message: PulledMessage): Promise<void> {
+    const { sequence, storedAtMs } = message;
+    await handOn(notedIn(unsettled, message));
+    newest = { sequence, storedAtMs };
+    next = sequence + 1;
+  }
+
   const { delivered } = await broker.manager.consumers.info(stream, consumer);
-  const caughtUp = readUpTo(delivered.stream_seq).then(() => {
-    isCaughtUp = !signal.aborted;
-  });
+  const caughtUp = readUpTo(delivered.stream_seq);
   return {
-    /** All messages read from the stream up to this sequence are settled; infinite if all messages are. */
-    get settledUpTo() {
-      const [oldest] = unsettled;
-      if (oldest !== undefined) return oldest - 1;
-      return isCaughtUp ? Number.POSITIVE_INFINITY : next - 1;
+    get newest() {
+      return newest;
     },
-    /** Hands on a pulled message, after any stored messages between it and the previous one. */
+    /** All messages up to this sequence are settled. */
+    get settledUpTo() {
+      const [oldest = next] = unsettled;
+      return oldest - 1;
+    },
+    /** Hands on a pulled message, after any stored messages between it and the previous message. */
     async admit(message: PulledMessage) {
       await caughtUp;
-      if (message.sequence < next && message.isFirstDelivery) options.onOtherStream();
+      const isReplaced = () => isTailReplaced(broker, stream, newest, message);
+      if (message.sequence < next ? message.isFirstDelivery : await retried(isReplaced)) options.onOtherStream();
       if (message.sequence > next) await readUpTo(message.sequence - 1);
       if (signal.aborted) return;
-      next = Math.max(next, message.sequence + 1);
-      await handOn(message);
+      await (message.sequence < next ? handOn(message) : handOnNext(message));
     },
-    /** Stops handing on messages. The next reader handles the unsettled ones. */
+    /** Stops handing on messages. The next reader handles the unsettled messages. */
     stop() {
       stopping.abort();
+    },
+  };
+}
+
+function retryUntil(signal: AbortSignal, watch: Watch) {
+  return <T>(work: () => Promise<T>): Promise<T | null> =>
+    retryUntilDone(work, watch, retryUntilAborted(signal)).catch(nullIfAbandoned);
+}
+
+/** Whether other messages may have got the numbers of `newest` and of earlier ones before `message` was stored. */
+async function isTailReplaced(
+  broker: Broker,
+  stream: string,
+  newest: StoredMessage | null,
+  { storedAtMs }: PulledMessage,
+): Promise<boolean> {
+  if (newest === null || storedAtMs - newest.storedAtMs < ELECTION_MIN_MS) return false;
+  return (await isStored(broker, stream, newest)) === false;
+}
+
+/** Adds the message to `unsettled` until it is settled. */
+function notedIn(unsettled: Set<number>, message: PulledMessage): PulledMessage {
+  const { sequence } = message;
+  unsettled.add(sequence);
+  return {
+    ...message,
+    settle(disposition) {
+      unsettled.delete(sequence);
+      return message.settle(disposition);
     },
   };
 }
@@ -110,7 +156,7 @@ async function assertGone(
   if (!isGone) throw new Error(`the NATS server that was read lacks messages of ${stream} up to ${last}`);
 }
 
-/** Reads the messages from `first` to `last` that the connected server has; does not wait for others. */
+/** Reads the messages from `first` to `last` that the consumer's server has. Does not wait for missing messages. */
 async function* storedMessages(
   broker: Broker,
   { stream, consumer, onTransientError }: InOrderOptions,

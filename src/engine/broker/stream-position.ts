@@ -1,8 +1,9 @@
-/** The position of a durable consumer in its stream, and the times at which the stream stored messages. */
+/** Reads and changes the position of a durable consumer in its stream, reads times of storage, and trims a stream. */
 
 import { AckPolicy, type ConsumerInfo, DeliverPolicy, nanos, type StreamConfig } from 'nats';
 import { type Broker, onceElected } from './connection.ts';
 import { hasMajority } from './jetstream-watch.ts';
+import { BrokerSilentError } from './outage.ts';
 import { nullIfMissing } from './topology.ts';
 
 export interface ConsumerPosition {
@@ -16,7 +17,7 @@ export interface ConsumerPosition {
   /** Every message up to this sequence is acknowledged. */
   readonly acknowledgedUpTo: number;
   readonly handedOutUpTo: number;
-  /** True if the consumer does not report later messages that the stream has. */
+  /** True if the consumer reports no pending message although the stream has one (`withholds`). */
   readonly isShort: boolean;
   /** True if the stream has replicas, so that its leader may have changed. */
   readonly isReplicated: boolean;
@@ -50,7 +51,7 @@ export async function readConsumerPosition(
 /**
  * The sequence up to which every message is acknowledged. If no message is in flight, this is the last delivered
  * message, because the floor does not advance over messages that the stream has dropped. For a replicated consumer only
- * the floor counts: a new leader may answer before it has read what is in flight, and report none (nats-server 2.10,
+ * the floor counts: a new leader may answer before it knows the messages in flight, and report none (nats-server 2.10,
  * `setLeader`).
  */
 export function acknowledgedUpTo(
@@ -68,14 +69,14 @@ export function withholds({ delivered, num_pending }: ConsumerInfo, sequence: nu
   return num_pending === 0 && sequence > delivered.stream_seq;
 }
 
-/** Makes another server lead the consumer and count its pending messages again. Rejects if none answers. */
+/** Makes another server lead the consumer and count its pending messages again. Rejects if no server answers. */
 export async function stepDownConsumer({ connection }: Broker, stream: string, consumer: string): Promise<void> {
   await connection.request(`$JS.API.CONSUMER.LEADER.STEPDOWN.${stream}.${consumer}`);
 }
 
 /**
  * Deletes the durable consumer and creates it again with the same settings, starting at `sequence`. A consumer whose
- * position is beyond the end of its stream would skip new messages up to it. Rejects if NATS is unavailable.
+ * position is beyond the end of its stream would skip new messages up to this position. Rejects if NATS is unavailable.
  */
 export async function restartConsumer(
   { manager }: Broker,
@@ -91,7 +92,7 @@ export async function restartConsumer(
 /** The server deletes the temporary consumer after this time if this process has not deleted it. */
 const FORGOTTEN_AFTER_MS = 5_000;
 
-/** The sequence of the first message stored at or after `at`, or of the next message, and how many there are. */
+/** The sequence of the first message stored at or after `at`, or else of the next message; the number of messages. */
 export async function readSince(
   { manager }: Broker,
   stream: string,
@@ -108,10 +109,36 @@ export async function readSince(
   return { first: delivered.stream_seq + 1, messages: num_pending };
 }
 
-/** In the server's format, with nanoseconds; null if the stream does not have the message. */
+/** When the message was stored, in the server's format with nanoseconds; null if the stream does not have it. */
 export async function readStoredAt(broker: Broker, stream: string, sequence: number): Promise<string | null> {
   const message = await broker.manager.streams.getMessage(stream, { seq: sequence }).catch(nullIfMissing);
   return message?.timestamp ?? null;
+}
+
+/** Consumers receive the time as a number of nanoseconds, which JavaScript rounds. */
+const ROUNDED_MS = 1;
+
+export interface StoredMessage {
+  readonly sequence: number;
+  /** Milliseconds since the epoch, by the stream's clock. */
+  readonly storedAtMs: number;
+}
+
+/**
+ * False if the stream has another message with this sequence, null if it has none. Rejects if the stream's leader has
+ * not come that far.
+ */
+export async function isStored(
+  broker: Broker,
+  stream: string,
+  { sequence, storedAtMs }: StoredMessage,
+): Promise<boolean | null> {
+  const stored = await readStoredAt(broker, stream, sequence);
+  if (stored !== null) return Math.abs(Date.parse(stored) - storedAtMs) <= ROUNDED_MS;
+  const { state } = await broker.manager.streams.info(stream);
+  if (state.last_seq < sequence)
+    throw new BrokerSilentError(`the leader of ${stream} lacks messages up to ${sequence}`);
+  return null;
 }
 
 /** The sequence of the first message at or after `sequence`, by the stream's leader; null if there is none. */

@@ -28,7 +28,7 @@ import {
 } from './topology.ts';
 
 export interface Inspection extends Differences {
-  /** Names the other databases that own some of these streams or consumers; null if there are none. */
+  /** Tells operators that another database owns some of these streams or consumers; null if none does. */
   readonly foreign: string | null;
 }
 
@@ -118,8 +118,8 @@ function foreignOf(broker: Broker, found: readonly Found[]): string | null {
 }
 
 /**
- * Transfers the streams and consumers of another database to this database, with their positions and messages. Resolves
- * with their names. If `isTrial`, nothing is changed.
+ * Transfers the streams and consumers of other databases to this database, with their positions and messages. Resolves
+ * with their descriptions. If `isTrial`, nothing is changed.
  */
 export async function adoptTopology(broker: Broker, isTrial: boolean): Promise<readonly string[]> {
   const foreign = foreignIn(broker, await findAll(broker));
@@ -156,8 +156,8 @@ function hasLimit(limit: number | undefined): boolean {
 }
 
 /**
- * Compares an existing stream or consumer with the wanted one. An operator's settings take precedence, so a difference
- * alone is not a fault. A fault silently loses or stops messages. A caution may cause a failure later.
+ * Compares an existing stream or consumer with the wanted settings. An operator's settings take precedence, so a
+ * difference alone is not a fault. A fault silently loses or stops messages. A caution may cause a failure later.
  */
 function streamDifferences(wanted: WantedStream, actual: StreamConfig): Differences {
   const { name } = wanted;
@@ -213,7 +213,7 @@ function consumerDifferences(wanted: WantedConsumer, actual: ConsumerConfig): Di
       deliver_subject !== undefined && deliver_subject !== '',
       `it is a push consumer (to ${deliver_subject}), not a pull consumer`,
     ],
-    [!isEverything && wanted.filter_subject === undefined, `it filters ${listOf(filters)}, so all others are ignored`],
+    [!isEverything && wanted.filter_subject === undefined, `it filters ${listOf(filters)}, so it skips other adverts`],
     [!isEverything && wanted.filter_subject !== undefined, `it filters ${listOf(filters)}, not ${subject}`],
     [actual.ack_policy !== AckPolicy.Explicit, `its ack policy is ${actual.ack_policy}, not explicit`],
     [
@@ -284,7 +284,7 @@ export interface StreamFigures {
   readonly ackPending: number;
 }
 
-/** The streams of this installation, with their consumers; zeros for a missing one. Rejects if NATS is unavailable. */
+/** The figures of each stream and its consumers; zeros for a missing stream. Rejects if NATS is unavailable. */
 export function readStreamFigures(broker: Broker): Promise<readonly StreamFigures[]> {
   const { intakeConsumer, retriesStream } = broker.names;
   return Promise.all([

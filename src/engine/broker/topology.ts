@@ -114,7 +114,7 @@ export function consumersOf({ names }: Pick<Shaped, 'names'>): readonly WantedCo
   ];
 }
 
-/** Creates `REJECTED` first, because `ADVERTS` may leave too little room for it. */
+/** Creates a missing `ADVERTS`, and `REJECTED` before it, because `ADVERTS` may leave too little room for both. */
 export async function ensureAdvertsStream(broker: Broker): Promise<void> {
   await ensureStream(broker, ADVERTS_STREAM, async () => {
     const room = await readRoom(broker);
@@ -172,7 +172,7 @@ async function ensureConsumers(broker: Broker, ofStream: string): Promise<void> 
   }
 }
 
-/** Resolves with true if it was missing. */
+/** Resolves with true if the stream or consumer was missing. */
 async function createIfMissing(info: () => Promise<unknown>, create: () => Promise<unknown>): Promise<boolean> {
   if ((await info().catch(nullIfMissing)) !== null) return false;
   await onceElected(create);
@@ -180,9 +180,9 @@ async function createIfMissing(info: () => Promise<unknown>, create: () => Promi
 }
 
 /**
- * Resolves when every existing stream and consumer has a leader; called at start-up. A cluster that has lost a server
- * elects new leaders after a while. A cluster that has lost most of its servers needs the operator. `onWaiting` is
- * called for each check that finds no leader.
+ * Resolves when `ADVERTS`, `RETRIES` and their consumers, if they exist, have leaders; called at start-up. A cluster
+ * that has lost a server elects new leaders after a while. A cluster that has lost most of its servers needs the
+ * operator. `onWaiting` is called for each failed check. Rejects if a leader is missing for `PEERS_MAX_MS`.
  */
 export async function untilElected({ manager, names }: Broker, onWaiting: (error: Error) => void): Promise<void> {
   const lookAt = (info: () => Promise<unknown>): Promise<void> =>
@@ -259,8 +259,8 @@ type Labelled = Pick<Partial<StreamConfig & ConsumerConfig>, 'metadata' | 'descr
 
 /**
  * The part of a configuration that names the owning database; empty for a command, which has no database. If two
- * databases shared a stream or consumer, each would silently take adverts of the other. Therefore the daemon labels
- * what it creates: in the metadata, or in the description for nats-server below 2.10.
+ * databases shared a consumer or `RETRIES`, each would silently take messages of the other. Therefore the daemon labels
+ * these when it creates them: in the metadata, or in the description for nats-server below 2.10.
  */
 export function labelling({ database, serverVersion }: Pick<Broker, 'database' | 'serverVersion'>): Labelled {
   if (database === null) return {};
@@ -268,7 +268,7 @@ export function labelling({ database, serverVersion }: Pick<Broker, 'database' |
   return knowsMetadata(serverVersion) ? { metadata: { [KEY]: text } } : { description: `${DESCRIPTION}${text}` };
 }
 
-/** Null if another program created the stream or consumer. */
+/** Null for a shared stream, or if another program created the stream or consumer. */
 export function ownerOf({ metadata, description }: Labelled): DatabaseLabel | null {
   const described = description?.startsWith(DESCRIPTION) ? description.slice(DESCRIPTION.length) : undefined;
   return labelOf(metadata?.[KEY] ?? described);

@@ -1,6 +1,6 @@
 /**
  * Opens connections to endpoints. Resolves the name, refuses addresses that are not public, verifies TLS, and reports
- * which of these steps failed. Each client chooses its endpoints, so without this guard a client could make the service
+ * which of these steps failed. Each client chooses its endpoints. Without this guard, a client could make the service
  * post into its operator's own network (OWASP, Server Side Request Forgery). Only public unicast addresses are allowed;
  * unknown ranges are refused. A name is resolved once per connection, and the connection uses only addresses that were
  * checked. DNS rebinding between check and use therefore has no effect.
@@ -68,7 +68,7 @@ export function createConnector(options: ConnectorOptions, client = ''): buildCo
   };
 }
 
-/** undici calls this function for names only. The connector itself checks literal addresses. */
+/** Node.js calls this function for names only. The connector itself checks literal addresses. */
 function guardedLookup(
   resolveName: (name: string) => ReturnType<ResolveName>,
   isAllowed: (address: string) => boolean,

@@ -23,9 +23,9 @@ export type Courier = Awaited<ReturnType<typeof startCourier>>;
 const WAITING_MAX = 16_384;
 /** Outcomes that wait for PostgreSQL use no slot. At this number of them, no further attempt starts. */
 const UNRECORDED_MAX = 512;
-/** No endpoint uses more than this share of the slots. */
+/** The share of the slots that one endpoint may use. Two slots are always allowed. */
 const ENDPOINT_SHARE = 1 / 8;
-/** Added to the longest attempt, this is less than the time that a process has to stop. */
+/** With the default settings, an attempt and this time together end before `VIGIE_DRAIN_TIMEOUT_MS`. */
 const RECORD_GRACE_MS = 10_000;
 
 export async function startCourier(dependencies: CourierDependencies) {
@@ -56,7 +56,7 @@ export async function startCourier(dependencies: CourierDependencies) {
     /** Deliveries that are being sent or recorded. `waiting` counts due deliveries in memory that have no slot. */
     inFlight: () => scheduler.inFlight + settlement.unrecorded,
     waiting: () => scheduler.waiting,
-    /** Stops claiming. Resolves when the attempts in progress are recorded, or after `RECORD_GRACE_MS`. */
+    /** Stops claiming. Resolves when the current attempts have ended and, within `RECORD_GRACE_MS`, are recorded. */
     async drain() {
       endListening();
       await Promise.all([retries.stop(), due.stop()]);
@@ -103,8 +103,8 @@ interface MaintenanceParts {
 }
 
 /**
- * Synchronizes a courier with the tables once a second. Writes its heartbeat and the results of endpoints and searches,
- * pauses dead endpoints, and reads which couriers have died and which endpoints are paused.
+ * Synchronizes a courier with the tables once a second. Writes its heartbeat, the results of endpoints and the times of
+ * alerts. Pauses dead endpoints, aborts the attempts of dead couriers, and reads which endpoints are paused.
  */
 class CourierMaintenance {
   readonly #dependencies: CourierDependencies;
@@ -124,7 +124,7 @@ class CourierMaintenance {
     this.#number = number;
   }
 
-  /** Resolves when the scheduler has loaded the endpoint states that earlier processes recorded. */
+  /** Registers a courier whose scheduler knows the endpoint states that earlier processes recorded. */
   static async open(parts: CourierDependencies, scheduler: FairScheduler<DueDelivery>): Promise<CourierMaintenance> {
     for (const endpoint of await readRememberedEndpoints(parts.database, REMEMBERED_MAX)) {
       scheduler.remember(endpoint);
@@ -174,7 +174,7 @@ class CourierMaintenance {
       .catch((error: Error) => onTransientError('courier state', error));
   }
 
-  /** Measures silence by this process's own clock, to avoid comparing two clocks. Returns the version of the pauses. */
+  /** Detects dead couriers by this process's clock, to avoid comparing clocks. Returns the version of the pauses. */
   async #followCouriers(settlement: Settlement): Promise<number | null> {
     const { database, attemptTimeoutMs, silentMarginMs = 15_000 } = this.#dependencies;
     const couriers = await writeHeartbeat(database, this.#number);

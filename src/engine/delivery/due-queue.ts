@@ -17,15 +17,15 @@ import type { CourierDependencies } from './settle.ts';
 
 const QUEUES_FETCHED_MAX = 64;
 const SOON_MS = 20;
-/** Scans use at most a twentieth of a core. A delivery whose announcement was lost is found within `SCAN_MAX_MS`. */
+/** Scans of up to a second use a twentieth of a core. A delivery without announcement waits at most `SCAN_MAX_MS`. */
 const SCAN_MIN_MS = 1_000;
 const SCAN_MAX_MS = 20_000;
 const SCAN_REST_FACTOR = 20;
 const EXPIRED_EVERY_MS = 1_000;
 const EXPIRED_PAGE = 1_000;
-/** Holds that expired within this time are read every second. A slow claim locks rows for less time. */
+/** Held deliveries that expired within this time are read every second. A claim that holds one ends sooner. */
 const EXPIRED_SPAN_MS = 8_000;
-/** All expired holds are read at most this often, because a commit that waits for a standby may be seen late. */
+/** All expired held deliveries are read at most this often: a commit that waits for a standby may be seen late. */
 const ALL_EXPIRED_EVERY_MS = 10_000;
 
 /** Calls `pump` when deliveries have arrived. */
@@ -54,8 +54,8 @@ export class DueQueue {
       startTask({ what, everyMs, isDueAtOnce: everyMs < SCAN_MAX_MS, work, onTransientError });
     this.#fetching = task('fetch due deliveries', Number.POSITIVE_INFINITY, () => this.#fetch());
     const scanning = task('scan for due deliveries', SCAN_MIN_MS, () => this.#scan());
-    const releasing = task('order', EXPIRED_EVERY_MS, (stopping) => this.#release(stopping, EXPIRED_SPAN_MS));
-    const releasingAll = task('order', ALL_EXPIRED_EVERY_MS, async (stopping) => {
+    const releasing = task('held deliveries', EXPIRED_EVERY_MS, (stopping) => this.#release(stopping, EXPIRED_SPAN_MS));
+    const releasingAll = task('held deliveries', ALL_EXPIRED_EVERY_MS, async (stopping) => {
       const startedAt = performance.now();
       await this.#release(stopping, Number.POSITIVE_INFINITY);
       return Math.max(ALL_EXPIRED_EVERY_MS, SCAN_REST_FACTOR * (performance.now() - startedAt));
@@ -63,7 +63,7 @@ export class DueQueue {
     this.#tasks = [this.#fetching, scanning, releasing, releasingAll];
   }
 
-  /** Returns the deliveries that exceed the capacity. They wait in the table. */
+  /** Returns the deliveries that must wait in the table (`FairScheduler.add`). */
   admit(due: readonly DueDelivery[]): readonly DueDelivery[] {
     const left: DueDelivery[] = [];
     for (const each of due) {
@@ -86,7 +86,7 @@ export class DueQueue {
     this.#inAMoment(() => this.admit(due));
   }
 
-  /** Fetches the endpoint's other deliveries after `SOON_MS`, because another transaction has locked one of them. */
+  /** Fetches the endpoint's deliveries after `SOON_MS`, because one of them has ended or another courier has it. */
   fetchSoon(endpointKey: string, lane: Lane): void {
     this.#inAMoment(() => {
       this.#scheduler.markBacklog(endpointKey, lane, true);
@@ -162,7 +162,7 @@ export class DueQueue {
     return Math.min(SCAN_MAX_MS, Math.max(SCAN_MIN_MS, SCAN_REST_FACTOR * (performance.now() - startedAt)));
   }
 
-  /** Releases holds that expired within the last `spanMs`. */
+  /** Makes held deliveries due that expired within the last `spanMs`. */
   async #release(stopping: AbortSignal, spanMs: number): Promise<void> {
     const beforeMs = this.#clock().getTime() - HELD_BACK_MAX_MS;
     const before = firstUuidAt(new Date(beforeMs));

@@ -9,7 +9,7 @@ import { type AttemptOutcome, LANES, type Lane } from '../domain/delivery.ts';
 import { type EndpointObservation, observed, partiesOf, type RememberedEndpoint } from '../domain/endpoint.ts';
 import { createdAtOf, firstUuidAt, type Uuid } from '../domain/ids.ts';
 
-/** `unknown`: it has not answered yet. `slow`: its last answers took a second or more, or an answer is overdue. */
+/** `unknown`: no attempt of this process has ended. `slow`: the mean is a second or more, or an attempt is too long. */
 export type EndpointClass = 'healthy' | 'unknown' | 'slow';
 
 export interface EndpointQueueSettings {
@@ -19,18 +19,18 @@ export interface EndpointQueueSettings {
   readonly tooLongMs: number;
 }
 
-/** An endpoint that hangs keeps at least this concurrency limit. */
+/** Halving ends at this concurrency limit, and a failure that is not too slow raises a lower limit to it. */
 const CONCURRENCY_MIN = 2;
 /** The highest concurrency limit that an endpoint keeps after a restart. */
 const CONCURRENCY_REMEMBERED_MAX = 4;
 /** Only deliveries that can be sent within this time wait here. The others wait in the table. */
 const WAIT_MAX_MS = 20_000;
 const BEFORE_ALL = '00000000-0000-0000-0000-000000000000' as Uuid;
-/** A queue with fewer deliveries than the first number is refilled with up to the second number. */
+/** A lane with fewer deliveries than the first number is refilled with up to the second number of deliveries. */
 const DRAW_BELOW = 32;
 const DRAW_MAX = 128;
 const QUEUE_MIN = 4;
-/** Capacity until the endpoint has answered this process. */
+/** Capacity until an attempt of this process has ended. */
 const QUEUE_UNPROVEN = 64;
 const QUEUE_MAX = 1_024;
 /** If an answer takes this long, and four times the usual time, no new attempt starts until it arrives. */
@@ -87,7 +87,7 @@ export class EndpointQueue<T> {
     this.#concurrency = Math.max(1, Math.min(concurrency, CONCURRENCY_REMEMBERED_MAX));
   }
 
-  /** True once the endpoint has answered 200, to this process or an earlier one. */
+  /** True once the endpoint has answered 200, to this process or an earlier process. */
   get hasAnswered(): boolean {
     return this.#hasAnswered;
   }
@@ -191,8 +191,8 @@ export class EndpointQueue<T> {
   }
 
   /**
-   * The next entry. First attempts have priority, but every fourth turn serves retries or, if none waits, recoveries.
-   * Call `hasWork` first.
+   * The next entry. First attempts have priority, but every fourth turn serves retries or, if no retry waits,
+   * recoveries. Call `hasWork` first.
    */
   next(withRetries: boolean): { readonly entry: T; readonly isRetry: boolean } {
     this.#turn = (this.#turn + 1) % 4;

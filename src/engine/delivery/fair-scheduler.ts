@@ -4,15 +4,15 @@
  * - retries and recoveries use at most three quarters of the slots, so that an outage leaves slots for new deliveries;
  * - endpoints known to be slow start no attempt while slow endpoints use a quarter of the slots;
  * - slow and unknown endpoints start no attempt while they use half of the slots together;
- * - a client uses at most seven times the free slots, and may try one slow or unknown endpoint beyond these limits;
+ * - a client with no attempt at such endpoints may still start one while they use less than 15/16 of the slots;
+ * - a client starts no attempt while it uses seven times the free slots or more;
  * - an endpoint that has never answered 200 gets two attempts a second.
  *
- * The memory for waiting entries is shared in the same way. A client uses at most seven times the free memory, and the
- * endpoints of a host that has never answered share the capacity of one endpoint. The dead URLs of a client therefore
- * do not displace the entries of another. The limit of unrecorded outcomes is shared too: a client whose endpoints fail
- * faster than PostgreSQL records failures delays only itself.
- *
- * The state is pure: it has no timers, and the time is an argument.
+ * The memory for waiting entries is shared in the same way. A client that uses seven times the free memory gets no
+ * more. The endpoints of a host that has never answered share the capacity of one endpoint, but each may store one
+ * entry. The dead URLs of a client therefore do not displace the entries of another. The limit of unrecorded outcomes
+ * is shared too: a client whose endpoints fail faster than PostgreSQL records failures delays only itself. The state is
+ * pure: it has no timers, and the time is an argument.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -220,7 +220,7 @@ export class FairScheduler<T> {
     this.#place(queue);
   }
 
-  /** Assigns up to `max` free slots. Each client gets one before any client gets a second one. */
+  /** Assigns up to `max` free slots. Each client that may use a slot gets one before any client gets a second slot. */
   nextTurns(max: number, now: number): Turn<T>[] {
     const turns: Turn<T>[] = [];
     const wanted = Math.min(max, this.free);
@@ -249,7 +249,7 @@ export class FairScheduler<T> {
     if (endpointClass === 'healthy') return true;
     const crowd = this.#crowds.get(client);
     if (crowd && now - crowd.at < CROWDED_MS && own.unsure >= crowd.unsureMax) return false;
-    // A client may always try one of its endpoints, even if endpoints of other clients hang.
+    // A client may try one of its endpoints even if endpoints of other clients hang.
     if (own.unsure === 0 && inUse.unsure < Math.ceil(slots * FIRSTS_SHARE)) return true;
     if (endpointClass === 'slow' && inUse.slow >= Math.ceil(slots * SLOW_SHARE)) return false;
     return inUse.unsure < Math.ceil(slots * UNSURE_SHARE);
@@ -278,14 +278,14 @@ export class FairScheduler<T> {
     return inUse;
   }
 
-  /** Sets the queue's kind, which depends on its waiting entries and its last answers. */
+  /** Updates both rings. The queue's kind depends on its waiting entries and its last answers. */
   #place(queue: EndpointQueue<T>): void {
     this.#fetchable.place(queue, LANES.some((lane) => queue.nextPage(lane) !== null) ? FETCHABLE : null);
     if (queue.isPaused || !queue.hasWork(true)) return this.#ring.place(queue, null);
     this.#ring.place(queue, CLASSES.indexOf(queue.endpointClass) + (queue.hasWork(false) ? 0 : RETRIES_ONLY));
   }
 
-  /** Ends a turn without an attempt, because the row refused it. */
+  /** Ends a turn in which no attempt was made. */
   withdraw(turn: Turn<T>): void {
     turn.queue.withdraw(turn.started);
     this.#unanswered.withdraw(turn.queue, turn.started.at);
@@ -294,7 +294,7 @@ export class FairScheduler<T> {
 
   /**
    * Lowers the limit of a client whose DNS lookups are refused, because each further turn would be claimed and given
-   * back. While this does not help, the limit is halved again: other clients may fill the lookups.
+   * back. While this does not help, the limit is halved again: other clients may use the lookups.
    */
   noteCrowded({ queue: { client } }: Turn<T>, now: number): void {
     const crowd = this.#crowds.get(client);
@@ -303,7 +303,7 @@ export class FairScheduler<T> {
     this.#crowds.set(client, { at: now, unsureMax: isNew ? CROWDED_UNSURE_MAX : Math.max(1, crowd.unsureMax >> 1) });
   }
 
-  /** The endpoint has answered, or will not answer. Call `recorded` when the outcome is recorded. */
+  /** Call this when the endpoint has answered or will not answer, and `recorded` when the outcome is recorded. */
   answered(turn: Turn<T>, url: string, outcome: AttemptOutcome): void {
     this.#unrecorded.count(turn.queue.client, 1);
     if (outcome.error === null) this.#unanswered.leave(turn.queue);

@@ -1,9 +1,9 @@
 /**
- * Waits for the hour between two attempts. JetStream redelivers the message of a failed attempt until its time has
- * come. The row then becomes due if that attempt is still the last one. The time in the row, by PostgreSQL's clock,
- * decides if JetStream has no message for an overdue row (NATS is unavailable, full, wiped or restored), or if the
- * message's time is later (the courier's clock was ahead). If PostgreSQL's clock is set forward, every waiting row
- * seems overdue; so a row whose attempt began less than one delay ago keeps waiting.
+ * Delays a retry until an hour after the failed attempt. The courier returns the message of the attempt with a delay,
+ * and JetStream redelivers it. The row then becomes due if that attempt is still the last one. In two cases the row's
+ * time, by PostgreSQL's clock, decides. JetStream may have no message for an overdue row, because NATS is unavailable,
+ * full, wiped or restored. Or the message's time is later, because the courier's clock was ahead. If PostgreSQL's clock
+ * is set forward, every waiting row seems overdue; so a row whose attempt began less than one delay ago keeps waiting.
  */
 
 import { type Actor, spawn } from '../actor/actor.ts';
@@ -93,18 +93,18 @@ function taking({ clock }: CourierDependencies, actor: Actor<DueRetry>): (messag
   };
 }
 
-/** Releases rows without a message, a page at a time. Rows with a message are checked again after all others. */
+/** Releases overdue rows without a message, page by page. Rows with a message are checked again after all others. */
 function startOverdueCheck(dependencies: CourierDependencies, release: Release): Task {
   const { broker, database, gate, clock, retryDelayMs, onMissing, onTransientError } = dependencies;
   let position: OverdueRetry | null = null;
-  /** False if NATS is unreachable, or if the time of the message is over `OVERDUE_MS` later than that of the row. */
+  /** Whether NATS has a message whose time is at most `OVERDUE_MS` after the row's. False if NATS is unavailable. */
   const isHeld = async (retry: OverdueRetry): Promise<boolean> => {
     if (!broker.isConnected()) return false;
     const late = (): Error => new BrokerUnavailableError('no answer about a retry');
     const held = holdsRetry(broker, retry, retry.dueAtMs + OVERDUE_MS);
     return inTime(held, ANSWER_MAX_MS, late).catch(() => false);
   };
-  /** Compares the couriers' clocks. A start in the future is ignored, because it comes from a clock that was ahead. */
+  /** Compares the couriers' clocks. A start in the future is ignored, because its courier's clock was ahead. */
   const hasJustFailed = ({ startedAt }: OverdueRetry): boolean => {
     const ageMs = clock().getTime() - startedAt.getTime();
     return ageMs >= 0 && ageMs < retryDelayMs + OVERDUE_MS;

@@ -1,6 +1,6 @@
 /**
- * Posts deliveries. Takes turns from the fair scheduler and claims their deliveries in one batch, so that each attempt
- * is counted before any byte of it is sent. If a delivery may not be sent now, its turn gives the slot back. While
+ * Posts deliveries. Takes turns from the fair scheduler and claims their deliveries in one batch. Each attempt is thus
+ * counted before any byte of it is sent. If a delivery may not be sent now, its turn gives the slot back. While
  * PostgreSQL is unavailable the slots remain in use, so no work accumulates.
  */
 
@@ -160,7 +160,7 @@ export class Sending {
     await settlement().tell({ delivery, holder, outcome, endedAt, onRecorded });
   }
 
-  /** Withdraws a claim without an attempt and does not count it. `isSoon`: the delivery is admitted again soon. */
+  /** Withdraws a claim, so that it counts as no attempt. `isSoon`: the delivery is admitted again soon. */
   async #giveBack(turn: DeliveryTurn, holder: number, isSoon: boolean): Promise<void> {
     const back = (): Promise<void> => giveBack(this.#dependencies.database, holder, [turn.entry.id]);
     // A delivery that stays claimed keeps its slot, and this courier stays registered until others abort the attempt.
@@ -208,5 +208,5 @@ export class Sending {
   }
 }
 
-/** `document` is undefined if it was removed by hand. Null if a bug prevents the content from being read. */
+/** `document` is undefined if it was removed by hand. Null if the content cannot be read, or the courier stops. */
 type Content = { readonly document: string | undefined; readonly secrets: readonly string[] } | null;

@@ -45,7 +45,7 @@ export interface SenderOptions extends Omit<ConnectorOptions, 'answerBytesMax'> 
   readonly userAgent: string;
 }
 
-/** Maximum bytes of an answer. Above this, the connection is closed. */
+/** Maximum bytes of an answer's body. Above this, the connection is closed. */
 const RESPONSE_BYTES_MAX = 64 * 1_024;
 /** Chunks of one byte increase a 64 KiB body to 384 KiB. */
 const ANSWER_BYTES_MAX = 512 * 1_024;
@@ -68,7 +68,7 @@ export function createSender(options: SenderOptions) {
     memoMethod: (client) => createConnector(connecting, client),
   });
   const shared = {
-    // The origin contains the client (`originOf`), because undici passes no other value to this function.
+    // The origin contains the client (`originOf`), because undici passes nothing else of a request here.
     factory(origin: string | URL, pool: object): Pool {
       const { username: client, protocol, host } = new URL(origin);
       return new Pool(`${protocol}//${host}`, { ...pool, connect: connectors.memo(client) });
@@ -86,7 +86,7 @@ export function createSender(options: SenderOptions) {
       keepAliveTimeout: IDLE_CONNECTION_MS,
       keepAliveMaxTimeout: IDLE_CONNECTION_MAX_MS,
     }),
-    // Opens a new connection for each request, because without pipelining a connection serves only one.
+    // Opens a new connection for each request, because without pipelining a connection serves one request.
     fresh: new Agent({ ...shared, pipelining: 0 }),
   };
   const underWay = new InFlight();
@@ -96,7 +96,7 @@ export function createSender(options: SenderOptions) {
     get inFlight() {
       return underWay.count;
     },
-    /** Null, without an attempt, if too many DNS lookups are in progress. An endpoint never causes a rejection. */
+    /** Resolves with null, without an attempt, if too many DNS lookups are in progress. Never rejects. */
     send(request: SendRequest) {
       const attempt = new Promise<AttemptOutcome | null>((settle) =>
         new Attempt(request, options, agents, settle).start(),

@@ -1,5 +1,5 @@
 /**
- * Commits the outcomes of attempts in batches, and admits the deliveries that waited for these attempts. Outcomes are
+ * Commits the outcomes of attempts in batches, and announces deliveries that waited for these attempts. Outcomes are
  * reported only after the commit. Publishing the message of a retry on `RETRIES` uses no slot. If the message could not
  * be published, the check in retries.ts releases the row.
  */
@@ -29,7 +29,7 @@ export interface CourierDependencies {
   readonly sender: Pick<Sender, 'send'>;
   readonly retryDelayMs: number;
   readonly attemptTimeoutMs: number;
-  /** How late an outcome may be recorded before its courier, without a heartbeat, counts as dead; default 15 s. */
+  /** A courier without a heartbeat for `attemptTimeoutMs` plus this time counts as dead; default 15 s. */
   readonly silentMarginMs?: number;
   /** The number of slots, which is the maximum number of concurrent attempts. */
   readonly attemptsInFlightMax: number;
@@ -39,7 +39,7 @@ export interface CourierDependencies {
   /** Called for each claim that PostgreSQL has answered. */
   readonly onClaimed?: () => void;
   readonly onAttempt: (settled: SettledAttempt) => void;
-  /** Called with the number of due retries without a JetStream message. Normally there are none. */
+  /** Called with the number of retries that were released without a JetStream message. Normally there are none. */
   readonly onMissing: (count: number) => void;
   /** Called with the number of attempts that were aborted because their courier had died. */
   readonly onAborted: (count: number) => void;
@@ -95,7 +95,7 @@ export function startSettlement(
     batchMax: OUTCOMES_MAX,
     gatherMs: GATHER_MS,
     supervisor,
-    // If a bug prevents this outcome from being recorded, the attempt counts as aborted, which frees its slot and row.
+    // If a bug prevents this outcome from being recorded, the attempt counts as aborted, which frees its row.
     async deadLetter(ended) {
       const aborted = abortedAttempt({ ...ended.delivery, holder: ended.holder }, retryDelayMs);
       await record([aborted]).catch((error: Error) => onTransientError('outcomes', error));
@@ -148,7 +148,7 @@ function abortedAttempt(
   { attemptsSpent, startedAt, ...attempt }: AbandonedAttempt,
   retryDelayMs: number,
 ): SettledAttempt {
-  const reason = 'the daemon stopped during the attempt; whether the endpoint received it is unknown';
+  const reason = 'the daemon did not record the attempt; whether the endpoint received it is unknown';
   const outcome = abortedOutcome(startedAt, reason);
   const after = afterAttempt(attempt.attemptCount - attemptsSpent, outcome, retryDelayMs);
   return { ...attempt, outcome, after, retryInMs: retryDelayMs };

@@ -6,8 +6,8 @@ const TOKEN_PREFIX = 'whsec_';
 
 /**
  * The three headers of an attempt. `webhook-timestamp` is in whole seconds and differs between attempts; `webhook-id`
- * is always the same. The signed content is `id.timestamp.body` (Standard Webhooks 1.0, "Signature scheme"). There is
- * one signature for each of `tokens`, in the same order. Throws `TypeError` if one of them has no key.
+ * is that of the delivery. The signed content is `id.timestamp.body` (Standard Webhooks 1.0, "Signature scheme"). There
+ * is one signature for each of `tokens`, in the same order. Throws `TypeError` if one of them has no key.
  */
 export function signatureHeaders(
   id: string,

@@ -1,8 +1,8 @@
 /**
  * Limits an endpoint that has never answered 200 to two attempts a second, so that no client can flood a third party.
- * If no endpoint of a client on a host has answered, all of them share this limit: ten thousand URLs raise neither the
- * rate nor the number of deliveries in memory. All such hosts of a client share 64 attempts a second, because each
- * failed attempt costs this process a millisecond and delays other clients. Times are in monotonic milliseconds.
+ * If no endpoint of a client on a host has answered, all of them share this limit. Ten thousand URLs therefore do not
+ * raise the rate. They also share the memory of one endpoint, but each may store one delivery. All such hosts of a
+ * client share 64 attempts a second, because each failed attempt costs a millisecond. Times are monotonic milliseconds.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -34,7 +34,7 @@ const WAITING_MAX = 64;
 
 export class UnansweredLimit<T extends LimitedQueue> {
   readonly #answeredHosts = new LRUCache<string, true>({ max: HOSTS_MAX });
-  /** Budgets of queues, hosts and clients, in the order of their last attempts. */
+  /** Budgets of queues, hosts and clients, in the order of their last uses. */
   readonly #budgets = new Map<string, Budget<T>>();
   readonly #waiting = new Set<Budget<T>>();
   /** Queues that were refused by the limit of a host that has answered since. */
@@ -55,7 +55,7 @@ export class UnansweredLimit<T extends LimitedQueue> {
     else this.#sharing.delete(hostOf(queue));
   }
 
-  /** How many deliveries may wait in memory for this endpoint: its share of the maximum of its host, at least one. */
+  /** How many deliveries may wait in memory for this endpoint: `WAITING_MAX`, shared on a host that never answered. */
   waitingMax(queue: T): number {
     const sharing = this.#isAnswered(hostOf(queue)) ? 1 : (this.#sharing.get(hostOf(queue)) ?? 1);
     return Math.max(1, Math.floor(WAITING_MAX / sharing));
@@ -129,7 +129,7 @@ export class UnansweredLimit<T extends LimitedQueue> {
     return budget;
   }
 
-  /** A budget without an attempt in the last second is equivalent to a new one. */
+  /** A budget without an attempt in the last second is equivalent to a new budget. */
   #forgetQuiet(now: number): void {
     for (const [name, { startedAt, waiting }] of this.#budgets) {
       if (waiting.size > 0 || now - (startedAt.at(-1) ?? Number.NEGATIVE_INFINITY) < WINDOW_MS) return;

@@ -7,7 +7,7 @@ import type { SentUpsert } from './intake-schema.ts';
 
 type ListMember = 'features' | 'pictures' | 'picturesRemote';
 
-/** The members of an advert that a crawler sends. If any of them differs, the advert has changed. Lists may be empty. */
+/** The members of an advert that a crawler sends. If one differs, the advert has changed. An unknown list is empty. */
 export type AdvertContent = Omit<SentUpsert['advert'], 'uuid' | ListMember> & {
   readonly [member in ListMember]: readonly string[];
 };
@@ -17,19 +17,19 @@ export interface FieldChange {
   readonly fieldName: string;
   readonly fieldOldValue: string | null;
   readonly fieldNewValue: string | null;
-  /** (new − old) / old × 100, rounded to two decimals, halves away from zero. Null if it is undefined. */
+  /** For price and surface, the result of `percentVariation` (change.ts), which may be null; otherwise null. */
   readonly percentVariation: number | null;
-  /** Set only for the end of a match: the reason why a criterion fails. Not stored. */
+  /** Set only for the end of a match: the reason why a criterion fails. Not stored with the advert. */
   readonly reason?: InLanguages<string>;
-  /** Set only for an advert that is live again: the number of days since it expired. Not stored. */
+  /** Set only for an advert that is live again: the number of days since it expired. Not stored with the advert. */
   readonly daysAway?: number;
 }
 
-/** One recorded change. `field` is null if the change concerns the whole advert. */
+/** An event of an advert or, in notifications, of a match. `field` is null if the event names no field. */
 export interface AdvertEvent {
   readonly kind: EventKind;
   readonly advertUuid: Uuid;
-  /** When the crawler saw the change. */
+  /** When the crawler saw the change that caused the event. */
   readonly createdAt: string;
   readonly field: FieldChange | null;
 }

@@ -1,6 +1,6 @@
 /**
  * Alternatives of a search (decisions, section 16): objects of criteria. The search's own criteria must hold and, if
- * there are any alternatives, those of at least one. `criteria.ts` evaluates them after all other criteria.
+ * there are any alternatives, those of at least one. `criteria.ts` evaluates alternatives last.
  */
 
 import { type Evaluated, member } from './criterion-kinds.ts';
@@ -9,7 +9,7 @@ import type { Language } from './criterion-words.ts';
 export const ALTERNATIVES_MAX = 10;
 export const PLACES_OF_ALTERNATIVE_MAX = 100;
 
-/** Names of criteria: `expected` those that each alternative sets, `actual` those that fail. */
+/** Names of criteria, by alternative: `expected` contains those that it sets, and `actual` those of them that fail. */
 type AlternativesEvaluated = Evaluated<readonly (readonly string[])[], readonly (readonly string[])[]>;
 
 export const ALTERNATIVES = {

@@ -1,4 +1,4 @@
-/** What an alternative of a search may set, and its members (decisions, section 16). */
+/** The criteria and members that an alternative of a search may set (decisions, section 16). */
 
 import type { StoredAlternative } from './criterion-kinds.ts';
 import {
@@ -20,7 +20,7 @@ export const ALTERNATIVE_MEMBERS = [
   'orMissing',
 ] as readonly CriterionMemberName[];
 
-/** The members of each alternative; those that it does not set are unset. */
+/** The members of each alternative. Those that it does not set have the value of an unset member. */
 export function alternativesOf({ alternatives }: Pick<CriterionMembers, 'alternatives'>): readonly CriterionMembers[] {
   return alternatives.length === 0 ? NONE : alternatives.map(membersOf);
 }

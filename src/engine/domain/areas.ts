@@ -1,4 +1,4 @@
-/** Areas of a search (decisions, section 3). A property must be in an included area and in no excluded area. */
+/** Areas of a search (decisions, section 3). A property must be in an included area, if any, and no excluded area. */
 
 import { type Considered, type Evaluated, keyed, member, type Stored, verdictReason } from './criterion-kinds.ts';
 import type { InLanguages, Language } from './criterion-words.ts';
@@ -21,7 +21,7 @@ export function hasAreas(areas: Areas): boolean {
   return placeCount(areas) > 0;
 }
 
-/** The number of places and areas. */
+/** The number of areas. The circle and each code and polygon are one area. */
 export function placeCount({ circle, inseeCodes, departmentCodes, zipcodes, polygons }: Areas): number {
   return Number(circle !== null) + inseeCodes.length + departmentCodes.length + zipcodes.length + polygons.length;
 }
@@ -162,7 +162,7 @@ function circleOf({ lat, lon, radius }: Stored<typeof MEMBERS>): Circle | null {
   return { lat: Number(lat), lon: Number(lon), radiusKm: Number(radius) };
 }
 
-/** Merges two lists of codes without duplicates. Most searches have at most one code, so that nothing is copied. */
+/** Merges two lists of codes without duplicates. Copies nothing if there is at most one code, as in most searches. */
 function union(some: readonly string[], others: readonly string[]): readonly string[] {
   if (some.length + others.length < 2) return some.length === 0 ? others : some;
   return [...new Set([...some, ...others])];
@@ -172,7 +172,7 @@ interface Words {
   readonly inside: string;
   readonly outside: string;
   readonly placeUnknown: string;
-  /** For a property of which only the zip code, and perhaps the department, is known. */
+  /** For a property whose location is known only by its zip code and perhaps its department. */
   onlyKnown(zipcode: string, department: string | null): string;
 }
 

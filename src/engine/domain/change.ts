@@ -1,6 +1,6 @@
 /**
  * Applies an intake message to the stored state of a property. Returns the new state and the events that describe the
- * difference (decisions, section 4). Pure: the position in the stream identifies a redelivered message.
+ * difference (decisions, section 4). A message's position in the stream shows a redelivery, so the functions are pure.
  */
 
 import { createHash } from 'node:crypto';
@@ -36,9 +36,9 @@ export interface MessageOrigin {
 
 /**
  * - `created`: the message adds an advert.
- * - `changed`: the message causes at least one event.
- * - `recrawled`: only the time of the crawl changes.
- * - `stale`: the message is older than the stored state or already part of it. It has no effect.
+ * - `changed`: the message causes at least one event of a known advert.
+ * - `recrawled`: only the advert's last crawl changes (see `Crawls`).
+ * - `stale`: the advert's state is newer than the message or already includes it. The message has no effect.
  * - `unknown`: the message expires an unknown advert. It has no effect.
  */
 export type ChangeOutcome = 'created' | 'changed' | 'recrawled' | 'stale' | 'unknown';
@@ -48,7 +48,7 @@ export interface Change {
   /** State after the message. Null only if the outcome is `unknown` and the property is unknown, too. */
   readonly stored: StoredProperty | null;
   readonly events: readonly AdvertEvent[];
-  /** True if the property's document may have changed, even if only because another advert now represents it. */
+  /** True if facts that searches compare may have changed, even if only because the adverts' order by crawl changed. */
   readonly mayAffectMatches: boolean;
 }
 
@@ -77,8 +77,8 @@ export interface UnreadRecrawl {
 
 /**
  * Returns the result of `applyMessage` without reading the state, if the message changes nothing except crawls. Returns
- * null if the state is needed: the message is not stale, and it adds an advert, differs from its advert's last message,
- * or may change which advert represents the property.
+ * null if the state is needed: the message is not stale, and its advert is unknown, it differs from its advert's last
+ * message, or it may change the order of the adverts by crawl.
  */
 export function recrawlUnread(crawls: Crawls, message: IntakeMessage, origin: MessageOrigin): UnreadRecrawl | null {
   const last = crawls[message.advertUuid];
@@ -90,8 +90,8 @@ export function recrawlUnread(crawls: Crawls, message: IntakeMessage, origin: Me
 }
 
 /**
- * True if another live advert was last crawled between `last` and the message. The message may then change which advert
- * represents the property. For crawls at the same time, only the state has the order of the adverts.
+ * True if another live advert was last crawled between `last` and the message. The message may then change the order of
+ * the adverts by crawl. For crawls at the same time, only the state has the order of the adverts.
  */
 function mayOvertakeAdverts(crawls: Crawls, last: Crawl, { kind, advertUuid, crawledAt }: IntakeMessage): boolean {
   // A repeated expiry changes no order, because an expired advert is ordered by its last live crawl.
@@ -108,9 +108,9 @@ function isStale(last: Crawl, message: IntakeMessage, origin: MessageOrigin): bo
 }
 
 /**
- * Whether the state already includes the message or a later one. If the message is from the same stream as the last
- * one, a sequence that is not higher shows a redelivery, whatever the message's time. Otherwise the crawler's clock
- * decides and, if the times are equal, the order of arrival.
+ * Whether the state already includes the message or a later message. If the last message is from the same stream, a
+ * sequence that is not higher shows a redelivery, even if `crawledAt` is later. Otherwise the crawler's clock decides.
+ * If the times are equal, only a requeued message may be overtaken: its original sequence decides.
  */
 export function isOvertaken([lastAt, stream, sequence]: Crawl, crawledAt: string, origin: MessageOrigin): boolean {
   if (origin.stream === stream && origin.sequence <= sequence) return true;
@@ -242,7 +242,6 @@ function storedEvent(event: AdvertEvent): AdvertEvent {
   return { ...event, field };
 }
 
-/** The kinds of event that are caused by a change of one field of an advert. */
 type FieldEventKind = Exclude<EventKind, 'ad.update.expired' | 'ad.update.reactivated' | `property.${string}`>;
 type DescribeChange = (before: AdvertContent, after: AdvertContent) => FieldChange;
 
@@ -255,7 +254,7 @@ function numberChange(fieldName: 'price' | 'surface'): DescribeChange {
   });
 }
 
-/** For each kind of event, its field and how to describe the change, in the order in which events are recorded. */
+/** For each of these kinds, its field and how to describe the change, in the order in which events are recorded. */
 const FIELD_EVENTS: { readonly [Kind in FieldEventKind]: readonly [field: keyof AdvertContent, DescribeChange] } = {
   'ad.update.price': ['price', numberChange('price')],
   'ad.update.surface': ['surface', numberChange('surface')],
@@ -304,7 +303,7 @@ function asText(value: number | null): string | null {
   return value === null ? null : String(value);
 }
 
-/** Whether any other field of the advert has changed, or the advert has expired or is live again. */
+/** Whether members other than `fields` differ in the advert or its property, or the advert expired or is live again. */
 export function differsApartFrom(
   before: StoredAdvert,
   after: StoredAdvert,
@@ -319,8 +318,8 @@ export function differsApartFrom(
 }
 
 /**
- * Whether a stored value equals a decoded one, regardless of the order of members. A decoded value has every member. If
- * the stored value lacks a member, because an older version did not store it, the member counts as null or as empty.
+ * Whether a stored value equals a decoded value, regardless of the order of members. A decoded value has every member.
+ * If the stored value lacks a member, because an older version did not store it, the member counts as null or as empty.
  */
 function isSame(before: unknown, after: unknown): boolean {
   if (before === after) return true;

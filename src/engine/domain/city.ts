@@ -40,16 +40,19 @@ export interface ResolvedPlace {
   readonly city: City | null;
   /** Department of the commune or, without a commune, of the zip code. Null if the zip code spans departments. */
   readonly departmentCode: string | null;
-  /** Zip code for the document: the stated one if the commune has it, or else the commune's only one, or else null. */
+  /** For the document: the stated zip code if the commune has it, else the commune's only zip code, else null. */
   readonly zipcode: string | null;
-  /** INSEE codes by which a search can include this location. For an arrondissement, also the code of its commune. */
+  /**
+   * INSEE codes by which a search can include this location: first the code of the commune or arrondissement, then that
+   * of an arrondissement's city and, if a message states the code of a merged commune, the stated code.
+   */
   readonly inseeCodes: readonly string[];
-  /** The stated zip code or, without one, the commune's zip code if it has only one. May be empty. */
+  /** The stated zip code, if it exists; else the commune's zip code, if it has only one; else empty. */
   readonly zipcodes: readonly string[];
 }
 
 /**
  * Looks up the commune of a stated location by the rules of decisions, section 5 (reference/resolve-place.ts). Returns
- * null if nothing is known.
+ * null if no commune is found and no commune has the stated zip code.
  */
 export type ResolvePlace = (place: StatedPlace) => ResolvedPlace | null;

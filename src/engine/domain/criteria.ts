@@ -1,5 +1,5 @@
 /**
- * Tests a property against the criteria of a search (decisions, section 3). The index must give the same results.
+ * Tests a property against the criteria of a search (decisions, section 3). The index (matching/) has the same results.
  * `evaluate` reports every criterion that is set; `satisfies` is true if all of them hold.
  */
 
@@ -94,7 +94,7 @@ function isMet(criterion: Criterion, criteria: Criteria, considered: Considered)
 
 /**
  * Criteria without alternatives, of which a property must satisfy one: each alternative with the search's own criteria.
- * They differ in what they set, so `orMissing` of each has an effect on its own criteria only.
+ * The search and an alternative set different criteria, so `orMissing` of one does not affect criteria of the other.
  */
 export function branchesOf(criteria: Criteria): readonly Criteria[] {
   if (criteria.alternatives.length === 0) return [criteria];
@@ -115,7 +115,7 @@ function acceptedBy(criteria: Criteria): CriterionSet {
   return criteria.orMissing & set;
 }
 
-/** The criteria of the search and of its alternatives, without some of them: `unset` has their unset values. */
+/** Replaces criteria of the search and of its alternatives with the values in `unset`, which disable them. */
 export function without(criteria: Criteria, unset: Partial<Criteria>): Criteria {
   return { ...criteria, ...unset, alternatives: criteria.alternatives.map((one) => ({ ...one, ...unset })) };
 }
@@ -130,7 +130,7 @@ const ROWS = new Map<CriterionName, Shown>(
   [...CRITERIA, ALTERNATIVES as { name: 'alternatives' } & Shown].map((row) => [row.name, row]),
 );
 
-/** Explains to people why the criterion holds or fails. Evaluates nothing again except expressions. */
+/** Explains to people why the criterion holds or fails, from the evaluated values. */
 export function criterionReason(evaluation: Evaluation, language: Language): string {
   return evaluation.isUnknown ? ACCEPTED_UNKNOWN[language] : rowOf(evaluation).reason(evaluation, language);
 }
@@ -147,13 +147,13 @@ interface ShownValues {
   readonly actual: unknown;
 }
 
-/** The requested and the actual value for display. Long lists are cut: a search may name thousands of cities. */
+/** The requested and the actual value for display. Cuts long lists, because a search may name thousands of cities. */
 export function shortValues(evaluation: Evaluation): ShownValues {
   const { expected, actual } = shownValues(evaluation);
   return { expected: shortened(expected), actual: shortened(actual) };
 }
 
-/** The complete actual value, for the event that ends a match. */
+/** The actual value for the event that ends a match. Does not cut lists. */
 export function endValue(evaluation: Evaluation): unknown {
   const row = rowOf(evaluation);
   return row.endValue === undefined ? shownValues(evaluation).actual : row.endValue(evaluation);
@@ -170,14 +170,14 @@ function shortened(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, shortened(one)]));
 }
 
-/** The removable criteria of a search, in the order of evaluation. The exclusion of adverts (`liveAdvert`) is last. */
+/** The criteria that a search sets, in the order of evaluation. The exclusion of adverts (`liveAdvert`) is last. */
 export function removableCriteria(criteria: Criteria): readonly RemovableCriterion[] {
   return ASKED_CRITERIA.filter((row) => row.isSet(criteria)).map(({ name }) => name);
 }
 
 const UNSET = new Map(ASKED_CRITERIA.map(({ name, unset }) => [name, unset]));
 
-/** The criteria without the named one. All included areas are one criterion, and so are all excluded areas. */
+/** The criteria without the named criterion. All included areas are one criterion, and so are all excluded areas. */
 export function withoutCriterion(criteria: Criteria, name: RemovableCriterion): Criteria {
   return { ...criteria, ...(UNSET.get(name) as Partial<Criteria>) };
 }

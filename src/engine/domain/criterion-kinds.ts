@@ -1,7 +1,7 @@
 /**
- * Functions that make the rows of `criterion-table.ts`, one for each kind of criterion. A row defines which members of
- * a search set the criterion, which fact it compares, and how it is explained. Criteria of other kinds, such as areas
- * and expressions, have their own modules.
+ * Functions that make rows of `criterion-table.ts`, one for each kind of criterion that compares a single fact. A row
+ * defines which members of a search set the criterion, which fact it compares, and how it is explained. Criteria of
+ * other kinds, such as areas and expressions, have their own modules.
  */
 
 import { type InLanguages, type Language, rangeReason, type Unit } from './criterion-words.ts';
@@ -114,14 +114,14 @@ function isMet<Value>(source: Source<Value>, { facts, adverts }: Considered, tes
   return source.of === 'property' ? test(source.read(facts)) : adverts.some((advert) => test(source.read(advert)));
 }
 
-/** The members that are the same for all kinds. */
+/** Members of a row of any of these kinds. Ranges replace `actual`. */
 function comparing<Name extends string, const S extends Source<unknown>>(name: Name, source: S) {
   const actual = ({ facts, adverts }: Considered): unknown =>
     source.of === 'property' ? source.read(facts) : adverts.map(source.read);
   return { name, key: name, source, actual };
 }
 
-/** The sentences that people read if a criterion holds and if it fails. */
+/** The sentences that people read: one if the criterion holds, one if it fails. */
 type Verdict = readonly [holds: string, fails: string];
 export type Verdicts = InLanguages<Verdict>;
 
@@ -205,7 +205,7 @@ function within<Name extends string, const S extends Source<number | null>>(
 
 type RangeEvaluated = Evaluated<Range, readonly (number | null)[]>;
 
-/** Treats 0 as no limit, so that a minimum of 0 does not exclude an unknown value (decisions, section 2). */
+/** Treats 0 as no limit, because clients send 0 for an empty field (decisions, section 2). */
 export function rangeOf(min: number | null, max: number | null): Range {
   if ((min === null || min === 0) && (max === null || max === 0)) return UNBOUNDED;
   return { min: min === 0 ? null : min, max: max === 0 ? null : max };
@@ -329,7 +329,7 @@ interface FlagStates {
   readonly requested: readonly [no: string, yes: string];
 }
 
-/** Requires true or false; null accepts both. */
+/** Requires true or false; null requires nothing. */
 export function flag<Name extends string, const S extends Source<boolean | null>>(
   name: Name,
   source: S,
@@ -361,7 +361,7 @@ interface RequirementWords extends FlagWords<Verdict> {
   readonly unknown?: InLanguages<string>;
 }
 
-/** True requires the feature; false and null require nothing. */
+/** True requires that the fact be true; false and null require nothing. */
 export function requirement<Name extends string, const S extends Source<boolean | null>>(
   name: Name,
   source: S,

@@ -120,8 +120,8 @@ const EVALUATED = [
   range('advertPrice', ofAdverts('price'), 'bound', {
     what: { fr: "Le prix de l'annonce", en: 'The price of the advert' },
     unit: 'euros',
-    min: 'Lowest price of any live advert, euros.',
-    max: 'Highest price of any live advert, euros.',
+    min: 'Lowest price, euros; one live advert within both limits is enough.',
+    max: 'Highest price, euros; see advertPriceMin.',
     answered: 'Euros, of any live advert.',
   }),
   flag('furnished', ofProperty('furnished'), {
@@ -136,10 +136,10 @@ const EVALUATED = [
         requested: ['Non meublé', 'Meublé'],
       },
       en: {
-        yes: 'It is furnished',
-        no: 'It is unfurnished',
+        yes: 'The property is furnished',
+        no: 'The property is unfurnished',
         asRequested: ', as requested',
-        unknown: 'It is not known whether it is furnished',
+        unknown: 'It is not known whether the property is furnished',
         requested: ['Unfurnished', 'Furnished'],
       },
     },
@@ -163,7 +163,7 @@ const EVALUATED = [
   }),
   requirement('withCoherentPrice', ofProperty('isPriceCoherent'), {
     unset: true,
-    requested: 'Excludes properties with an incoherent price. The default is true; null disables the criterion.',
+    requested: 'True (default) excludes properties with an incoherent price; false and null disable the criterion.',
     answered: 'Leaves out incoherent prices.',
     words: {
       fr: ["Rien n'indique que le prix s'écarte du marché.", "Le prix au m² s'écarte trop de celui du marché."],
@@ -182,11 +182,11 @@ const EVALUATED = [
     answered: 'On the last floor.',
     words: {
       fr: ['Le bien est au dernier étage.', "Le bien n'est pas au dernier étage."],
-      en: ['It is on the last floor.', 'It is not on the last floor.'],
+      en: ['The property is on the last floor.', 'The property is not on the last floor.'],
     },
     unknown: {
       fr: 'On ne sait pas si le bien est au dernier étage.',
-      en: 'It is not known whether it is on the last floor.',
+      en: 'It is not known whether the property is on the last floor.',
     },
   }),
   flag('elevator', ofProperty('elevator'), {
@@ -338,7 +338,7 @@ interface RequestedCriterion {
   isSet(criteria: Criteria): boolean;
 }
 
-/** Without `alternatives`, whose evaluation evaluates these. */
+/** All evaluated criteria except `alternatives`, which criteria.ts evaluates with these rows. */
 export const CRITERIA: readonly Criterion[] = EVALUATED;
 export const CRITERION_NAMES: readonly CriterionName[] = [...EVALUATED, ALTERNATIVES].map(({ name }) => name);
 export const ASKED_CRITERIA: readonly RequestedCriterion[] = ROWS.filter((row) => row.key !== null);

@@ -1,4 +1,4 @@
-/** Phrases that explain criteria to the owner of a search. Phrases for a single criterion are in its row. */
+/** Phrases that explain criteria to clients and recipients. Phrases for a single criterion are in its row. */
 
 import type { MailLanguage } from './mail.ts';
 
@@ -47,7 +47,7 @@ const WORDS: InLanguages<RangeWords> = {
   },
 };
 
-/** `Le Havre` becomes `au Havre`. */
+/** In French, `Le Havre` becomes `au Havre`. */
 export function inCity(name: string): InLanguages<string> {
   return { en: `in ${name}`, fr: `à ${name}`.replace(/^à Le /, 'au ').replace(/^à Les /, 'aux ') };
 }

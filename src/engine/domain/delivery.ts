@@ -1,6 +1,6 @@
 /**
  * The life cycle of a delivery (decisions, section 6). The rows in PostgreSQL are the queue. Each transition is a step
- * in `STEPS` and a statement in `store/`; a test compares the two. No step reads a clock.
+ * in `STEPS` and a statement in `store/`; a test compares the two. No function of this file reads a clock.
  *
  * If a process dies, its attempts are aborted. If the outcome of an aborted attempt arrives later and is a success, it
  * overrides the abort and every later attempt, because the endpoint has the data.
@@ -85,9 +85,9 @@ export interface NewDelivery {
   readonly id: Uuid;
   readonly searchNumber: SearchNumber;
   readonly matchId: Uuid;
-  /** Position among the webhooks of its match, from 1. */
+  /** Position among the notifications of its match, from 1. E-mails do not count. */
   readonly sequence: number;
-  /** Number of times that the search had been silenced when the delivery was created. */
+  /** `generation` of the search (routing.ts) when the delivery was created. */
   readonly generation: number;
   readonly channel: WebhookChannel;
   readonly kind: EventKind;
@@ -99,7 +99,7 @@ export interface NewDelivery {
   readonly traceparent: string | null;
 }
 
-/** Why an attempt did not end with HTTP 200. `aborted`: the process died during the attempt. */
+/** Why an attempt did not end with HTTP 200. `aborted`: its outcome is unknown, usually because the process died. */
 export const ATTEMPT_ERRORS = [
   'dns',
   'connect',
@@ -121,11 +121,11 @@ export interface AttemptOutcome {
   readonly error: AttemptError | null;
   /** For the attempt's log: the error, and whether the body was posted twice. Null if there is nothing to report. */
   readonly reason: string | null;
-  /** The first 2 KiB of the response. */
+  /** The first 2 KiB of the response body; null if there was no response. */
   readonly responseHead: string | null;
 }
 
-/** The outcome of an attempt that ended without a known response from its endpoint. */
+/** The outcome of an attempt of which no response is known. */
 export function abortedOutcome(startedAt: Date, reason: string): AttemptOutcome {
   return { startedAt, durationMs: 0, statusCode: null, error: 'aborted', reason, responseHead: null };
 }
@@ -152,8 +152,8 @@ export function afterAttempt(
 }
 
 /**
- * Maximum time, after its recording, that a delivery waits for an earlier delivery of its match to another endpoint. It
- * is thirty seconds (decisions, section 6, "Order") minus the time until a courier notices that they have passed.
+ * Maximum time, after its recording, that a delivery waits for an earlier delivery of its match to another endpoint:
+ * thirty seconds (decisions, section 6, "Order") minus the time until a courier notices the end of the wait.
  */
 export const HELD_BACK_MAX_MS = 28_000;
 

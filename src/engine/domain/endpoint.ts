@@ -28,7 +28,7 @@ export function endpointKeyOf(clientId: Uuid, url: string): string {
 
 function madeKey(clientId: Uuid, url: string): string {
   const { text, host } = normalised(url);
-  // The end of a UUID is random in every version.
+  // Clients have UUIDs of version 4, whose ends are random.
   return `${hexHash(text, URL_DIGITS)}${clientId.slice(-OWNER_DIGITS)}${hexHash(host, OWNER_DIGITS)}`;
 }
 
@@ -37,7 +37,7 @@ export function urlKeyOf(url: string): string {
   return hexHash(normalised(url).text, URL_DIGITS);
 }
 
-/** Ignores the case of scheme and host, an empty path, and the fragment, which is never sent. */
+/** Ignores the case of scheme and host, a default port, an empty path, and the fragment, which is never sent. */
 function normalised(url: string): { readonly text: string; readonly host: string } {
   const parsed = URL.canParse(url) ? new URL(url) : null;
   if (parsed === null) return { text: url, host: url };
@@ -60,7 +60,7 @@ function hexHash(text: string, digits: number): string {
   return createHash('sha256').update(text).digest('hex').slice(0, digits);
 }
 
-/** What one courier has observed of an endpoint since it last stored its observations. */
+/** The observations of an endpoint that a courier has made and not yet stored. */
 export interface EndpointObservation {
   readonly key: string;
   readonly url: string;
@@ -77,9 +77,9 @@ export interface EndpointObservation {
   readonly concurrency: number;
 }
 
-/** An endpoint may be paused after at least this many failures in a row, over a long time. */
+/** An endpoint may be paused after at least this many failures in a row, over `VIGIE_ENDPOINT_PAUSE_DAYS` days. */
 export const DEAD_FROM_FAILURES = 20;
-/** It may also be paused after this many 410 answers in a row, if the first and the last are an hour apart. */
+/** It may also be paused after this many 410 answers in a row, if the first and the last are at least an hour apart. */
 export const DEAD_FROM_GONE = 3;
 export const DEAD_GONE_SPAN_MS = 3_600_000;
 
@@ -96,7 +96,7 @@ const NOTHING_OBSERVED = {
   goneAt: [],
 } as const;
 
-/** Adds one attempt, except an aborted one, which shows nothing about the endpoint. */
+/** Adds an attempt. Ignores an aborted attempt, which shows nothing about the endpoint. */
 export function observed(
   before: Observed | null,
   url: string,
@@ -126,7 +126,7 @@ export interface RememberedEndpoint extends Pick<EndpointObservation, 'key' | 'l
   readonly hasAnswered: boolean;
 }
 
-/** The causes of a pause. If there are several, the first one in this order is shown. */
+/** The causes of a pause. If there are several, the first cause in this order is shown. */
 export const PAUSE_CAUSES = ['operator', 'client', 'failures'] as const;
 export type PauseCause = (typeof PAUSE_CAUSES)[number];
 

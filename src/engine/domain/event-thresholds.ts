@@ -1,6 +1,6 @@
 /**
  * A search's thresholds for price and surface events (decisions, section 16). An event below its threshold is held
- * back. A `property.ad.update` is held back if all its changes are. Uses decimal arithmetic.
+ * back. A `property.ad.update` is held back if all changes of its advert are. Uses decimal arithmetic.
  */
 
 import Big from 'big.js';
@@ -21,7 +21,7 @@ export interface EventThreshold {
   /** Euros or m². */
   readonly amount?: number | undefined;
   readonly direction?: (typeof THRESHOLD_DIRECTIONS)[number] | undefined;
-  /** The value that a change is compared with: the previous one (`last`, the default) or the last notified (`told`). */
+  /** A change is compared with the previous value (`last`, the default) or with the last notified value (`told`). */
   readonly since?: (typeof THRESHOLD_BASES)[number] | undefined;
 }
 
@@ -49,7 +49,7 @@ function isReached({ percent, amount, direction }: EventThreshold, from: number,
 export type NotifiedValue = (advertUuid: Uuid, field: ThresholdField) => number | null;
 
 /**
- * The events of a change that reach their thresholds, in the given order. If an event is compared with the last
+ * The events of a change that no threshold holds back, in the given order. If an event is compared with the last
  * notified value, that value becomes its old value.
  */
 export function eventsReaching(

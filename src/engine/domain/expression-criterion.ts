@@ -104,7 +104,7 @@ function listed(quoted: readonly string[], last: string): string {
   return [quoted.slice(0, -1).join(', '), quoted.at(-1)].filter(Boolean).join(` ${last} `);
 }
 
-/** Maximum number of words or sentences in an explanation. Five are enough to show what to change. */
+/** Maximum number of words or sentences in a part of an explanation. Five are enough to show what to change. */
 const WORDS_SHOWN_MAX = 5;
 
 function expressionsReason({ holds, expected, actual }: ExpressionsEvaluated, language: Language): string {
@@ -121,7 +121,7 @@ function expressionsReason({ holds, expected, actual }: ExpressionsEvaluated, la
     );
     return words.holds(sentences.map(words.quote));
   }
-  // Chooses the alternative with the fewest failing entries.
+  // Chooses the group with the fewest failing entries.
   const [nearest = []] = expected
     .map((group) => group.filter((entry) => !isHeld(entry)))
     .sort((a, b) => a.length - b.length);
@@ -147,7 +147,7 @@ const SENTENCE_END = /(?<=[.!?])(?=\s)|(?<=\p{Ll}{2}[.!?])(?=\p{Lu})|(?<=\n)/u;
 /** The sentence is searched for within this many characters around the words found. */
 const SOUGHT_LENGTH = 1_000;
 const WORD = /[\p{L}\p{M}\p{N}\p{Default_Ignorable_Code_Point}²]+/gu;
-/** Spaces and ASCII punctuation always separate words, whatever the characters next to them. */
+/** Spaces and ASCII punctuation always separate words, regardless of the characters next to them. */
 const PIECES = /[^\s!-/:-@[-`{-~]+/g;
 /** A longer sentence is cut to this many characters around the first word found. */
 const SENTENCE_LENGTH_MAX = 240;
@@ -169,7 +169,7 @@ function sentencesOf(
 export interface ReadText {
   readonly text: string;
   readonly folded: FoldedText;
-  /** Offset of a folded word in the text, by the word's number; approximate if punctuation folds to words. */
+  /** Offset in `text` of the piece (see `PIECES`) that contains a folded word, by the word's number. */
   readonly startOf: (word: number) => number;
 }
 

@@ -35,10 +35,10 @@ export class ExpressionsError extends Error {
 /** An error at one position in an input. */
 export interface ExpressionFault {
   readonly path: readonly (string | number)[];
-  /** If `known` lists the valid names, the message only names what the last step of `path` is not. */
+  /** If `known` is set, a noun phrase, such as “an option of an entry”: the last step of `path` is no such name. */
   readonly message: InLanguages<string>;
   readonly known?: readonly string[];
-  /** Number of further errors of this kind at the same position. */
+  /** Number of further unknown names in the same object. */
   readonly more?: number;
   /** True if nothing is left of the entry's word after folding. */
   readonly isBlank?: boolean;
@@ -75,8 +75,8 @@ const parsed = new LRUCache<string, Expressions>({
 
 /**
  * Reads expressions in any accepted form: the bracketed query string, the same structure as nested objects, or a flat
- * array of `{word, includes, strict}`, in which each item is a group. Calls `report` for every error. If an error was
- * reported, the result must not be used.
+ * array of `{word, includes, strict}`, in which each item is a group. Calls `report` at least once if there are errors;
+ * the result must then not be used.
  */
 export function readExpressions(input: unknown, report: ReportFault): Expressions {
   if (input === null || input === undefined || input === '') return [];
@@ -137,6 +137,11 @@ export function entryHolds({ word, includes, strict }: ExpressionEntry, text: Fo
 const QUERY_FORM = 'expressions[<group>][<index>][word]=<text>';
 /** Three parameters per entry, and three more for superfluous ampersands. */
 const PARAMETERS_MAX = 3 * EXPRESSION_ENTRIES_MAX + 3;
+const NOT_GROUPS = {
+  en: `must be an array, an object or ${QUERY_FORM}`,
+  fr: `doit être une liste, un objet ou ${QUERY_FORM}`,
+};
+const NOT_A_GROUP = { en: 'a group must be an array or an object', fr: 'une possibilité est une liste ou un objet' };
 const TOO_LONG = {
   en: `must have at most ${EXPRESSIONS_LENGTH_MAX} characters`,
   fr: `a au plus ${EXPRESSIONS_LENGTH_MAX.toLocaleString('fr')} caractères`,
@@ -183,7 +188,7 @@ function structureOf(query: string, report: ReportFault): unknown {
   return [];
 }
 
-/** Null if a name is nested deeper than the options of an entry. */
+/** Null if a name has more than five bracketed steps. Valid names have at most four. */
 function parseBrackets(query: string): qs.ParsedQs | null {
   try {
     const options = { depth: 5, strictDepth: true, ignoreQueryPrefix: true };
@@ -198,12 +203,7 @@ function parseBrackets(query: string): qs.ParsedQs | null {
 function itemsOf(value: unknown, path: Steps, report: ReportFault): readonly (readonly [string | number, unknown])[] {
   const isList = Array.isArray(value);
   if (!isList && !isRecord(value)) {
-    const [what, french] = path.length === 0 ? ['must', 'doit'] : ['a group must', 'une possibilité doit'];
-    const message = {
-      en: `${what} be an array, an object or ${QUERY_FORM}`,
-      fr: `${french} être une liste, un objet ou ${QUERY_FORM}`,
-    };
-    report({ path, message });
+    report({ path, message: path.length === 0 ? NOT_GROUPS : NOT_A_GROUP });
     return [];
   }
   const length = isList ? value.length : Object.keys(value).length;
@@ -269,11 +269,11 @@ function faultOfWord(word: string): InLanguages<string> | null {
       fr: `un mot a au plus ${EXPRESSION_WORD_LENGTH_MAX} caractères`,
     };
   }
-  // Such a word can be neither encoded in a query string nor stored.
+  // PostgreSQL cannot store U+0000, and half a surrogate pair cannot be encoded in a query string.
   if (!isStorable(word))
     return {
-      en: 'word contains U+0000 or half a surrogate pair',
-      fr: 'un mot contient un caractère qui n’en est pas un',
+      en: 'word must not contain U+0000 or half a surrogate pair',
+      fr: 'un mot ne doit contenir ni U+0000 ni la moitié d’une paire de substitution',
     };
   return foldWords(word).length === 0 ? BLANK : null;
 }

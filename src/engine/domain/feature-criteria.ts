@@ -1,6 +1,6 @@
 /**
  * Features of a home that a search requires or excludes. A feature is present if a live advert names it. It is absent
- * if an advert denies it, or names other features but not this one. Otherwise it is unknown (decisions, section 3).
+ * if none names it, but one denies it or names another feature. Otherwise it is unknown (decisions, section 3).
  */
 
 import { type Considered, type Evaluated, keyed, member } from './criterion-kinds.ts';
@@ -95,11 +95,11 @@ const WORDS: InLanguages<Words> = {
     has: (labels) => `Le bien a, alors que la recherche l'exclut\u00a0: ${labels}.`,
   },
   en: {
-    hasAll: 'It has the requested features.',
-    lacks: (labels) => `It does not have: ${labels}.`,
-    unknown: (labels) => `It is not known whether it has: ${labels}.`,
-    hasNone: 'Nothing shows that it has what the search excludes.',
-    has: (labels) => `It has what the search excludes: ${labels}.`,
+    hasAll: 'The property has the requested features.',
+    lacks: (labels) => `The property does not have: ${labels}.`,
+    unknown: (labels) => `It is not known whether the property has: ${labels}.`,
+    hasNone: 'Nothing shows that the property has a feature that the search excludes.',
+    has: (labels) => `The property has features that the search excludes: ${labels}.`,
   },
 };
 

@@ -1,7 +1,7 @@
 /**
  * The fixed list of features (decisions, section 3). A row has the words that name the feature in adverts' `features`,
- * compared without case, accents, numbers and measures, and the Poliris columns that state it. Never remove a row,
- * because searches store the names. The position of a row is the feature's bit.
+ * compared without case, accents, numbers and measures, and the Poliris columns that state it. Never remove or move a
+ * row: searches store the names, and summaries of properties store the positions, which are the features' bits.
  */
 
 import type { InLanguages } from './criterion-words.ts';
@@ -10,7 +10,7 @@ interface FeatureRow {
   readonly label: InLanguages<string>;
   readonly words: InLanguages<readonly string[]>;
   readonly polirisColumns?: readonly number[];
-  /** Another feature that every home with this one has. */
+  /** Another feature that every home with this feature has. */
   readonly implies?: string;
 }
 

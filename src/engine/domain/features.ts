@@ -1,7 +1,7 @@
 /**
- * Finds the features that an advert names or denies in the items of its `features`. A set of features is an integer
- * with one bit per feature. An item counts only if the vocabulary contains all of it, except numbers and measures;
- * punctuation, *et* or *ni* may join its parts. Titles and descriptions are not read, because expressions search them.
+ * Finds the features that an advert names or denies in the items of its `features`; expressions search its texts. A set
+ * of features is an integer with one bit per feature. An item counts only if the vocabulary contains each of its parts,
+ * except numbers, measures and words such as *oui* and *sans*. Punctuation or a word such as *et* separates parts.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -49,7 +49,7 @@ const IMPLIED = FEATURE_NAMES.flatMap((name) => {
   return implied === null ? [] : [{ feature: bitOf(name), implied: bitOf(implied) }];
 });
 
-/** A feature that every home with the named one also has; null if there is none. */
+/** Another feature that every home with the named feature has; null if there is none. */
 export function impliedFeature(name: FeatureName): FeatureName | null {
   const row = FEATURE_VOCABULARY[name];
   return 'implies' in row ? row.implies : null;
@@ -57,7 +57,7 @@ export function impliedFeature(name: FeatureName): FeatureName | null {
 
 /** Longer items are ignored, because they never consist of features alone. */
 const ITEM_LENGTH_MAX = 200;
-/** A cache: all adverts use the same few items. */
+/** A cache: adverts share most items. */
 const known = new LRUCache<string, StatedFeatures>({ max: 5_000 });
 
 export function featuresOf(items: readonly string[]): StatedFeatures {

@@ -1,6 +1,6 @@
 /**
- * Facts of a home by the rules of decisions, section 3. Each fact is from the most recently crawled advert whose
- * message states it. A value for the property takes precedence over a value for the advert.
+ * Facts of a home by the rules of decisions, section 3. Each value is from the first advert of `advertsByCrawl` whose
+ * message states it. In a message, the value for the property takes precedence over the value for the advert.
  */
 
 import { advertsByCrawl, type Crawls, type PropertyState, type StoredAdvert } from './property.ts';

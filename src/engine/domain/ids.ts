@@ -40,12 +40,12 @@ export function searchNumberOf(number: number): SearchNumber {
   return number as SearchNumber;
 }
 
-/** Creation time of a time-ordered UUID, in milliseconds. */
+/** Creation time of a time-ordered UUID, exact to the millisecond. */
 export function createdAtOf(id: Uuid): Date {
   return new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16));
 }
 
-/** A UUID that sorts below every time-ordered UUID created at `at` or later, and above all earlier ones. */
+/** A UUID that sorts below all time-ordered UUIDs created at `at` or later, and above those created before. */
 export function firstUuidAt(at: Date): Uuid {
   const hex = at.getTime().toString(16).padStart(12, '0');
   return branded(`${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`);
@@ -68,7 +68,7 @@ export function uuidOfHex(hex: string): Uuid {
   return branded(`${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`);
 }
 
-/** Random bits of a version 7 UUID. */
+/** Number of random bits in a version 7 UUID: 12 high bits and 62 low bits. */
 const RANDOM_BITS = 74n;
 const LOW_RANDOM_BITS = 62n;
 
@@ -102,7 +102,7 @@ function pooledRandomBytes(count: number): Buffer {
   return next;
 }
 
-/** The only place where text becomes a UUID unchecked. */
+/** Checks nothing: callers ensure that the text is a lower-case UUID. */
 function branded(text: string): Uuid {
   return text as Uuid;
 }

@@ -43,10 +43,10 @@ export interface ExpireMessage extends IntakeMessageBase {
 
 export type IntakeMessage = UpsertMessage | ExpireMessage;
 
-/** The message violates the contract, so retries are useless. */
+/** The message violates the contract, exceeds a limit or triggers a bug. Retries are useless. */
 export class RejectedMessageError extends Error {
   readonly code = 'REJECTED';
-  /** The first errors; empty if the bytes are not JSON. */
+  /** The first errors in members; empty if the message is rejected for another reason, such as invalid JSON. */
   readonly violations: readonly IntakeViolation[];
   /** The property's UUID if it could be decoded; otherwise null. */
   readonly propertyUuid: Uuid | null;
@@ -100,8 +100,8 @@ export function onItsSubject(subject: string, message: IntakeMessage): IntakeMes
 const AHEAD_MAX_MS = 600_000;
 
 /**
- * Returns the message. Throws `RejectedMessageError` if a time in it is more than ten minutes after the stream stored
- * it, because all later messages with correct times would seem older and have no effect.
+ * Returns the message. Throws `RejectedMessageError` if `crawledAt` or `expiredAt` is more than ten minutes after the
+ * stream stored the message. After a wrong `crawledAt`, later messages would seem older and have no effect.
  */
 export function inItsTime(message: IntakeMessage, storedAtMs: number): IntakeMessage {
   const times = { crawledAt: message.crawledAt, expiredAt: message.kind === 'expire' ? message.expiredAt : null };
@@ -143,7 +143,7 @@ function parseJson(bytes: Uint8Array): { readonly text: string; readonly json: u
 
 /** The crawl times in the text of a message, which the digest ignores. Only the message's own `crawledAt` is used. */
 const CRAWL_TIMES = /"(?:c|lastC)rawledAt"\s*:\s*"[^"\\]*"/g;
-/** Replaces the times in the digested text. Increase the number if a text is to be interpreted differently. */
+/** Replaces the times in the digested text. If texts get another meaning, increase the number to change the digests. */
 const CONTRACT = hash('sha256', JSON.stringify([1, MESSAGE_SCHEMAS]), 'base64url');
 /** In characters of base64url, of which 22 have 132 bits. */
 const DIGEST_LENGTH = 22;
@@ -228,7 +228,7 @@ function isHalf(sent: SentPlace): boolean {
   return sent !== null && (sent.lat === null) !== (sent.lon === null);
 }
 
-/** A location whose coordinates are null is unknown, like an absent one. */
+/** A location whose coordinates are null is unknown, like an absent location. */
 function placeOf(sent: SentPlace): StatedProperty['locations'] {
   if (sent === null || sent.lat === null || sent.lon === null) return null;
   return { lat: sent.lat, lon: sent.lon };

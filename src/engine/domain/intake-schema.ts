@@ -1,7 +1,7 @@
 /**
  * The intake contract (decisions, section 8) as JSON Schema, compiled because every message is validated. Validation
- * sets absent members to null. `/schemas/intake.json` publishes the same schema to crawlers. The types of adverts and
- * properties (advert.ts, property.ts) are derived from it. Units are euros and m², and null is unknown.
+ * sets absent members to null. `/schemas/intake.json` publishes the schema with other keywords instead of formats. The
+ * types in advert.ts and property.ts are derived from it. Units are euros and m², and null is unknown.
  */
 
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
@@ -222,7 +222,6 @@ export const VALIDATORS: Readonly<Record<SentMessage['kind'], ValidateFunction<S
   expire: compiler.compile<SentMessage>(MESSAGE_SCHEMAS.expire),
 };
 
-/** One error in a message. */
 export interface IntakeViolation {
   /** For example `advert.pictures.0`; empty for the whole message. */
   readonly propertyPath: string;

@@ -96,7 +96,7 @@ export interface NumberRead {
   readonly others: readonly string[];
   /** The number combined with its unit as if adjectives were between them; null if the unit is not counted. */
   readonly apart: string | null;
-  /** Number of folded words that the number consists of. */
+  /** Number of folded words of the number and its unit. */
   readonly length: number;
 }
 
@@ -257,7 +257,7 @@ export function negatedUpTo(words: WordSequence, at: number): number {
 /** Maximum number of `NEGATED_THROUGH` in a row. No sentence has more, and a longer run would take quadratic time. */
 const THROUGH_MAX = 8;
 
-/** Position of the last word covered by a negation that ends at `at`. */
+/** Position of the last word that a negation covers. `at`: position of the negation's own last word. */
 function negatedFrom(words: WordSequence, at: number): number {
   return isJoined(words, at + 1) ? throughFrom(words, at + 1) : at;
 }
@@ -269,7 +269,7 @@ function throughFrom(words: WordSequence, first: number): number {
   return end;
 }
 
-/** A number (*sans balcon et 2 chambres*) or a word after an article is not negated. `end`: end of the first member. */
+/** Excludes numbers (*et 2 chambres*) and words after an article or a preposition. `end`: end of the first member. */
 function secondMemberUpTo(words: WordSequence, end: number): number {
   const [conjunction, first] = [end + 1, end + 2];
   const isMember =

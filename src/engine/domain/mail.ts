@@ -60,7 +60,7 @@ export interface RecipientChoice {
   readonly at: Date;
 }
 
-/** Maximum number of e-mails started on one day, by the date in Paris. */
+/** Maximum numbers of e-mails started per day, by the date in Paris: for one mailbox and for one client. */
 export const MAILBOX_MAILS_MAX = 20;
 export const CLIENT_MAILS_MAX = 10_000;
 

@@ -1,6 +1,6 @@
 /**
  * The markets with which a search compares a property's price (decisions, section 3, *Market difference*): the live
- * properties of one place, transaction and type. Properties carry the stored rows; a criterion looks its market up.
+ * properties of one place, transaction and type. Facts of a property refer to the stored rows of all markets.
  */
 
 import { comparablePrice, type Market, type PricedProperty } from './price-coherence.ts';
@@ -63,7 +63,7 @@ function decisiveRows(place: MarketPlace, markets: MarketPrices): readonly Marke
   return known === -1 ? rows : rows.slice(0, known + 1);
 }
 
-/** Returns null if too few prices are known, or if the transaction or the type is unknown. */
+/** Returns null if too few prices are known, or if the place, the transaction or the type is unknown. */
 export function marketOfPlace(place: MarketPlace, markets: MarketPrices): KnownMarket | null {
   const market = decisiveRows(place, markets).at(-1);
   return market === undefined || market.median === null ? null : (market as KnownMarket);

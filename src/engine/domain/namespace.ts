@@ -1,11 +1,11 @@
 /**
  * Names used on NATS. Installations that share a NATS server share only the streams `ADVERTS` and `REJECTED`. The names
- * of all other streams, consumers and subjects contain the namespace of the installation.
+ * of all other streams, consumers and subjects contain the namespace of the installation, if it has one.
  */
 
 import { parseUuid, type Uuid } from './ids.ts';
 
-/** Characters that are valid in names of streams and consumers, in subjects, and in servers' file names. */
+/** Allows only what is valid in names of streams and consumers, in subjects, and in servers' file names. */
 const NAMESPACE = /^(?=.{1,32}$)[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
 /** Displayed instead of a namespace if the installation has none. */
@@ -15,7 +15,6 @@ export function isNamespace(text: string): boolean {
   return NAMESPACE.test(text);
 }
 
-/** Names that one installation uses on NATS. */
 export interface BrokerNames {
   /** Durable consumer of `ADVERTS`. */
   readonly intakeConsumer: string;
@@ -26,7 +25,7 @@ export interface BrokerNames {
   readonly signals: string;
 }
 
-/** `namespace`: null for the only installation on its NATS server. */
+/** `namespace`: null if the installation has none. At most one installation on a NATS server may have none. */
 export function brokerNames(namespace: string | null): BrokerNames {
   const ending = namespace === null ? '' : `-${namespace}`;
   return {

@@ -1,6 +1,6 @@
 /**
- * Distances from a property to the nearest points of interest (decisions, section 16). A *combination* is a facility
- * with attributes, such as public schools. Distances are whole metres, great-circle, on a sphere of 6371 km.
+ * Distances from a property to the nearest points of interest (decisions, section 16). A *combination* is a facility,
+ * perhaps with attributes, such as public schools. Distances are whole metres, great-circle, on a sphere of 6371 km.
  */
 
 import type { Facility, PointAttributes, PointOfInterest } from './point-of-interest.ts';

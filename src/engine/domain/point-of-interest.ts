@@ -12,7 +12,6 @@ export type SchoolType = (typeof SCHOOL_TYPES)[number];
 export const OPERATOR_TYPES = ['public', 'private'] as const;
 export type OperatorType = (typeof OPERATOR_TYPES)[number];
 
-/** Other facts about a point, if they are known. */
 export interface PointAttributes {
   readonly schoolType?: SchoolType;
   readonly operatorType?: OperatorType;

@@ -1,6 +1,6 @@
 /**
- * A property as matching sees it: exactly the values that criteria compare. Null is unknown. A criterion on an unknown
- * value fails, unless the search accepts unknown values (decisions, section 3).
+ * A property as matching sees it: exactly the values that criteria compare. Null is unknown. A criterion that requires
+ * an unknown value fails, unless the search accepts unknown values (decisions, section 3).
  */
 
 import type { FeatureSet } from './features.ts';
@@ -28,7 +28,7 @@ export const NOTHING_KNOWN_OF_ADVERT = {
   features: 0 as FeatureSet,
   deniedFeatures: 0 as FeatureSet,
   publisherType: unknownNumber,
-  /** `publisher.name` and, if it is another one, `contact.agency`, as written. */
+  /** `publisher.name` and, if it is another name, `contact.agency`, as written. */
   publisherName: unknownText,
   agency: unknownText,
   siteCategory: unknownText,
@@ -63,7 +63,7 @@ export const NOTHING_KNOWN = {
   markets: NO_MARKETS,
   /** Distances to the combinations that searches name; null if there are none, or the coordinates are unknown. */
   distances: null as PointDistances | null,
-  /** INSEE codes by which a search can include this location. For an arrondissement, also the code of its commune. */
+  /** INSEE codes and zip codes by which a search can include this location (see `ResolvedPlace`). */
   inseeCodes: [] as readonly string[],
   zipcodes: [] as readonly string[],
   /** Title and description of the property itself, as written. */

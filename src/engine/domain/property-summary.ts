@@ -1,7 +1,7 @@
 /**
- * The stored summary of a property, for queries over many properties. It contains all facts that a search compares,
- * except texts, in a few hundred bytes of JSON. Its changes of price and surface show since when the property has
- * satisfied a search. `summaryOf` and `factsOf` convert between summaries and the facts used for matching.
+ * The stored summary of a property, for queries over many properties. It contains the facts that a search compares,
+ * except texts and market prices, in a few hundred bytes of JSON. Its changes of price and surface show since when the
+ * property has satisfied a search. `summaryOf` and `factsOf` convert between summaries and the facts used for matching.
  */
 
 import { isNowhere, NOWHERE_CODE, type Place } from './areas.ts';
@@ -84,10 +84,7 @@ export interface PropertyTexts {
 
 export const NO_TEXTS: PropertyTexts = { own: [], byAdvert: new Map() };
 
-/**
- * The facts for matching, compared with the given medians and points. Facts that an older summary lacks are
- * unknown.
- */
+/** The facts for matching, with the given medians and points. Facts that an older summary lacks are unknown. */
 export function factsOf(
   { facts, adverts }: PropertySummary,
   { median, markets, nearest = NO_COMBINATIONS }: Compared,
@@ -129,10 +126,10 @@ export function beforeLastChange(summary: PropertySummary): PropertySummary | nu
   };
 }
 
-/** Flags that were added later are stored after all others. */
-const { furnished, ...laterFlags } = eachFlag(() => 'value' as const);
+/** Flags that are added later are stored after all other members. */
+const { elevator, furnished, ...laterFlags } = eachFlag(() => 'value' as const);
 
-/** Read `Shape` before you add a member. Rarely known members come last. */
+/** Read `Shape` before you add a member. Rarely known members are last, because `pack` omits nulls at the end. */
 const SUMMARY = shapeOf<PropertySummary>({
   facts: shapeOf<PropertySummary['facts']>({
     transactionType: 'value',
@@ -149,10 +146,11 @@ const SUMMARY = shapeOf<PropertySummary>({
     bedroom: 'value',
     furnished,
     landSurface: 'value',
-    ...laterFlags,
+    elevator,
     floor: 'value',
     isOnLastFloor: 'value',
     distances: 'value',
+    ...laterFlags,
   }),
   adverts: [
     shapeOf<SummarizedAdvert>({
@@ -187,13 +185,13 @@ export function readSummary(text: string): PropertySummary {
 
 /**
  * A key to find properties by advert, URL or location. It is a safe integer: the code of a place, or a hash, so that a
- * long URL takes no more space than a zip code. Hashes may collide, so readers also compare the values themselves.
+ * long URL takes no more space than a zip code. Hashes may collide, so readers also compare the values.
  */
 export type LookupKey = number;
 
 type LookupKind = 'advert' | 'url' | 'insee' | 'department' | 'zipcode';
 
-/** Codes of places are converted from base 36 instead of hashed, because a search may name all communes. */
+/** Codes of places are converted from base 36, which is faster than hashing: a search may name all communes. */
 const PLACES: readonly LookupKind[] = ['insee', 'department', 'zipcode'];
 const CODE = /^[0-9A-Z]{1,6}$/;
 const CODES = 36 ** 6;
@@ -222,13 +220,13 @@ export function lookupKeys({ adverts }: PropertyState, place: Omit<Place, 'lon'>
   return [...keys];
 }
 
-/** A comparable form of a page's URL: without a fragment or trailing slash, with the host in lower case. */
+/** A comparable form of a page's URL: without a fragment or trailing slash, with scheme and host in lower case. */
 export function pageOf(url: string): string {
   const [address = ''] = url.split('#', 1);
   return address.replace(/^[a-z]+:\/\/[^/?]*/i, (origin) => origin.toLowerCase()).replace(/\/(?=\?|$)/, '');
 }
 
-/** Orders properties so that the first ones are an evenly spread sample, which is always the same. */
+/** Orders properties so that the first properties are an evenly spread sample, which is always the same. */
 export function sampleKeyOf(property: Uuid): number {
   return hashOf(`sample:${property}`)[0];
 }

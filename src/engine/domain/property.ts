@@ -93,7 +93,7 @@ export function lastLiveCrawl(advert: StoredAdvert, crawls: Crawls): string {
 /** The most recently crawled advert; if crawls are equal, the advert that appeared first. */
 function lastCrawledAdvert(adverts: readonly StoredAdvert[], crawls: Crawls): StoredAdvert {
   const [first, ...rest] = adverts;
-  if (first === undefined) throw new Error('a property has at least one advert');
+  if (first === undefined) throw new Error('the property has no advert');
   return rest.reduce(
     (last, advert) => (lastLiveCrawl(advert, crawls) > lastLiveCrawl(last, crawls) ? advert : last),
     first,

@@ -1,6 +1,6 @@
 /**
  * Publishers that a search includes (decisions, section 3), named as in `publisher.name` or `contact.agency` of an
- * advert. Excluded ones remove their adverts before any criterion is evaluated (`site-category-criteria.ts`).
+ * advert. Adverts of excluded publishers are removed before any criterion is evaluated (`site-category-criteria.ts`).
  */
 
 import { LRUCache } from 'lru-cache';
@@ -8,20 +8,20 @@ import { type Considered, keyed, member, verdictReason } from './criterion-kinds
 import type { AdvertFacts } from './property-facts.ts';
 import { foldText } from './text.ts';
 
-/** Maximum length of a name, in UTF-16 units. A longer one in an advert counts as unknown. */
+/** Maximum length of a name, in UTF-16 units. A longer name in an advert counts as unknown. */
 export const PUBLISHER_NAME_LENGTH_MAX = 200;
 
-/** The name as matching compares it; null if it is unknown. */
+/** The stated name; null if it is unknown or too long. */
 export function publisherNameIn(stated: string | null | undefined): string | null {
   return stated && stated.length <= PUBLISHER_NAME_LENGTH_MAX ? stated : null;
 }
 
-/** Also as abbreviations, S.A.R.L., which fold to single letters. */
+/** Matches abbreviations, too: `S.A.R.L.` folds to single letters. */
 const LEGAL_FORM = '(?:s ?a ?r ?l|s ?a ?s|e ?u ?r ?l|s ?a)';
 const FIRST = new RegExp(`^${LEGAL_FORM} (?=.)`);
 const LAST = new RegExp(`(?<=.) ${LEGAL_FORM}$`);
 
-/** The beginning of the keys of all publishers whose name begins so. */
+/** The keys of all publishers whose names begin with `name` begin with the result. */
 export function publisherPrefix(name: string): string {
   return foldText(name).replace(FIRST, '');
 }

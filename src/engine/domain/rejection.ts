@@ -16,7 +16,7 @@ export interface Rejection {
   readonly receivedAt: string;
 }
 
-/** Limits on texts that a crawler controls, because a rejection must not be larger than a message. */
+/** Limits (UTF-16 units) on texts that a crawler controls, because a rejection must not be larger than a message. */
 export const REASON_LENGTH_MAX = 2_000;
 export const MESSAGE_ID_LENGTH_MAX = 1_024;
 

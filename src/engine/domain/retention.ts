@@ -1,31 +1,34 @@
 /**
- * How long data is kept. Data that is still needed never expires: open deliveries with their bodies, live properties
- * with their matches, and the events that a property document shows (the property's state contains these).
+ * How long data is kept. Data that is still needed never expires: open webhook deliveries with their bodies, properties
+ * with a live advert and their matches, and the events that a property's document shows (its state contains these).
  *
  * | Grows with | Table | Rows are removed |
  * |---|---|---|
  * | each change | `events` | `events` days after it was recorded |
- * | each change of a search | `search_changes` | `events` days after it was recorded |
- * | each notification | `deliveries`, `mail_items`, and per attempt `attempts` | `deliveries` days after it is final |
- * | each batch that notified a client | `feed_batches`, `feed_items` | `deliveries` days after it was recorded |
+ * | each change of a search | `search_changes` | `events` days after it was recorded, or with its search |
+ * | each webhook with an endpoint | `deliveries`, `attempts` | `deliveries` days after it is final, with its attempts |
+ * | each item of an e-mail | `mail_items`, `attempts` | likewise; if unsent, `deliveries` days after it was due |
+ * | each webhook without an endpoint | `feed_items` | `deliveries` days after it was recorded |
+ * | each batch that notified a client | `feed_batches` | `deliveries` days after it was recorded |
  * | each e-mail | `mail_tokens` | a year later; its unsubscribe link works until then |
- * | each recipient of e-mails | `mail_recipients` | with their last link, unless they made a choice or were erased |
- * | each mailbox that received an e-mail | `mail_mailboxes` | a day later |
- * | each change that was notified | `snapshots` | with the last delivery of that change |
+ * | each recipient of e-mails | `mail_recipients` | with their last link, unless a choice or an unsent item is left |
+ * | each mailbox that received an e-mail | `mail_mailboxes` | two days after its last e-mail |
+ * | each change that was notified | `snapshots` | with the last delivery or feed item of that change |
  * | each property ever seen | `properties` | `expired` days after its last advert expired |
- * | each (search, property) pair that was notified | `matches` | with its property; a pair never has two matches |
- * | each such pair if the search compares with notified values | `match_notices` | with its match |
+ * | each (search, property) pair that was notified | `matches` | with its property or search; no pair has two matches |
+ * | each such pair, if the search compares notified values or follows matches | `match_notices` | with its match |
  * | each mark of a property | `search_marks` | with its property, or when its search is deleted |
- * | each deleted search, each unused URL | `searches`, `endpoints` | `deliveries` days later, if no delivery is left |
- * | each message that is rejected or causes a bug | `dead_letters` | when an operator purges it |
+ * | each deleted search | `searches` | `deliveries` days later, if no delivery is left |
+ * | each unused, unpaused endpoint | `endpoints` | `deliveries` days later, if no open or failed delivery is left |
+ * | each message that is rejected or causes a bug | `dead_letters` | when an operator requeues or purges it |
  * | each recovery | `recoveries` | `deliveries` days after its end |
  * | each request with an `Idempotency-Key` | `idempotency_keys` | a day later |
  * | each professional publisher or agency | `publishers` | 90 days after its last advert |
  * | each secret that signs webhooks | `webhook_secrets` | when it has expired, or with its client |
  * | each process | `instances` | an hour after its last heartbeat |
  *
- * The queue empties itself. All other tables contain data that people entered, or rows whose number does not grow with
- * time. Recipients' choices are kept for ever.
+ * Deliveries leave the queue (`open_deliveries`) when they end. All other tables contain data that people entered, or
+ * rows whose number does not grow with time. Recipients' choices are kept for ever.
  */
 
 export const RETAINED_TABLES = [

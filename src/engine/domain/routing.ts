@@ -1,7 +1,7 @@
 /**
  * Decides which searches are notified of a change (specification, section 6.1; decisions, section 4). A new match is
  * sent to the search's `endpointRecipient`. An event is sent to the `eventEndpoint` of searches that subscribe to its
- * kind. If there is no endpoint, only the feed shows the notification (decisions, section 11).
+ * kind. If there is no endpoint, the feed shows the notification nevertheless (decisions, section 11).
  */
 
 import type { AdvertEvent, FieldChange } from './advert.ts';
@@ -17,7 +17,7 @@ import type { Search, SearchMembers } from './search.ts';
 export interface SearchRoute
   extends Pick<Search, 'number' | 'id' | 'clientId'>,
     Pick<SearchMembers, 'endpointRecipient' | 'eventEndpoint' | 'subscribedEvents' | 'hidePropertyContact'> {
-  /** Incremented when the search is silenced. */
+  /** Incremented when the search is deleted or its notifications are disabled. */
   readonly generation: number;
   /** Incremented by each change that is recorded in the search's history. */
   readonly version: number;
@@ -45,13 +45,13 @@ export interface MatchRecord {
 export interface Notification {
   readonly channel: WebhookChannel;
   readonly kind: EventKind;
-  /** Null if the notification is shown only in the feed. */
+  /** Null if no webhook is sent. The feed shows the notification in any case. */
   readonly endpoint: string | null;
   /** `adEvent` of the body; null omits the member. */
   readonly field: (FieldChange & { readonly createdAt: string }) | null;
 }
 
-/** `hasBegun`: whether the change made the property satisfy the search for the first time. */
+/** `hasBegun`: whether the match of the search and the property begins with the change. */
 export function notificationsOf(route: SearchRoute, events: readonly AdvertEvent[], hasBegun: boolean) {
   const notifications: Notification[] = [];
   if (hasBegun) {
@@ -69,7 +69,7 @@ export function notificationsOf(route: SearchRoute, events: readonly AdvertEvent
 
 /**
  * The delivery body (specification, section 6.2) up to the property document, which `bodyOf` appends. The document is
- * serialised once per change for all searches that receive it.
+ * serialised once per change for all searches that receive contacts, and once for those that hide them.
  */
 export function bodyHead(
   notification: Pick<Notification, 'kind' | 'field'>,
@@ -112,7 +112,7 @@ interface RecordedDocument {
   readonly adverts?: readonly { readonly contact?: unknown }[];
 }
 
-/** Removes the contacts from the JSON of a snapshot, for resends to a search that hides them (decisions, section 5). */
+/** Removes the contacts from the JSON of a snapshot, to show it for a search that hides them (decisions, section 5). */
 export function withoutContacts(document: string): string {
   const recorded = JSON.parse(document) as RecordedDocument;
   return JSON.stringify({ ...recorded, adverts: recorded.adverts?.map((advert) => ({ ...advert, contact: null })) });

@@ -39,7 +39,7 @@ export function weightAdded(present: SearchMembers, next: SearchMembers): Search
   };
 }
 
-/** The paths of the terms of a search and of its alternatives, with the keys of their combinations. */
+/** The paths of the `pointsOfInterest` of a search and of its alternatives, with the keys of their combinations. */
 export function combinationPaths({ pointsOfInterest, alternatives }: CriterionMembers) {
   const inAlternatives = alternativesOf({ alternatives }).map((one) => one.pointsOfInterest);
   return [pointsOfInterest, ...inAlternatives].flatMap((terms, list) =>
@@ -79,5 +79,5 @@ export const CLIENT_LIMIT_RANGES = {
   matchesPerAdvertMax: AMOUNT,
 } as const;
 
-/** Maximum length of a client's or key's name. */
+/** Maximum length, in UTF-16 units, of the name of a client or an API key. */
 export const DISPLAY_NAME_LENGTH_MAX = 200;

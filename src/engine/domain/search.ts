@@ -53,9 +53,9 @@ export interface Search {
   readonly lastAlertAt: Date | null;
   /** Time up to which the client has seen the matches; null if it has never seen any. */
   readonly seenAt: Date | null;
-  /** Number of matches created since `seenAt`, at most `NEW_MATCHES_MAX`. */
+  /** Number of matches created since `seenAt` (all matches if it is null), at most `NEW_MATCHES_MAX`. */
   readonly newSinceSeen: number;
-  /** Number of matches that began in the last seven days, at most `NEW_MATCHES_MAX`. */
+  /** Number of matches created in the last seven days, at most `NEW_MATCHES_MAX`. */
   readonly matchedLast7Days: number;
   readonly mail: MailStanding;
 }

@@ -74,7 +74,7 @@ export function excludesAdverts({ excludedSiteCategories, excludedPublishers }: 
   return excludedSiteCategories.length > 0 || excludedPublishers.length > 0;
 }
 
-/** The only adverts that a search considers: live ones of no excluded site category or publisher. */
+/** The only adverts that a search considers: live adverts of no excluded site category or publisher. */
 export function consideredAdverts(
   criteria: Excluded,
   { adverts }: { readonly adverts: readonly AdvertFacts[] },

@@ -3,7 +3,7 @@
  * 2). All words are folded. Spellings and abbreviations of a single word are in `inflection/own-words.tsv`.
  */
 
-/** Each row lists alternatives with the same meaning; `#` stands for a number. */
+/** Each row lists alternatives with the same meaning; `#` is a placeholder for a number. */
 export const SPELLINGS: readonly (readonly string[])[] = [
   ['numero #', 'n #', 'no #'],
   ['m2', 'm 2', 'metre carre'],
@@ -116,7 +116,7 @@ export const NEGATED_BY_HORS: ReadonlySet<string> = new Set([
   'frais',
   'honoraires',
 ]);
-/** Negates with *de*, unless a number or *quelques* precedes, or an article follows: *à deux pas de la plage*. */
+/** Negates with *de*, unless a number, *un* or *quelques* precedes, or an article follows: *à deux pas de la plage*. */
 export const PAS = 'pas';
 export const NEGATIONS_WITH_DE: ReadonlySet<string> = new Set([
   PAS,

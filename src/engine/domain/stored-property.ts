@@ -75,10 +75,10 @@ type Known<Name extends keyof AdvertContent> = NonNullable<AdvertContent[Name]>;
 
 const ENERGY = shapeOf<Known<'energy'>>({ category: 'value', value: 'value' });
 
-/** Flags that were added later are stored after all others. */
+/** Flags that are added later are stored after all other members. */
 const { elevator, furnished, ...laterFlags } = eachFlag(() => 'value' as const);
 
-/** Rarely known members come last. */
+/** Rarely known members are last, because `pack` omits nulls at the end. */
 const CONTENT = shapeOf<AdvertContent>({
   title: 'value',
   description: 'value',
@@ -195,7 +195,7 @@ function eventOf(advertUuid: Uuid, { kind, createdAt, field }: AdvertEvent): Adv
 
 /**
  * Maximum size of a property's state (decisions, section 8). Every change reads, writes and sends the whole state, so
- * an unlimited one would delay all other properties.
+ * an unlimited state would delay all other properties.
  */
 export interface PropertyBounds {
   readonly advertsMax: number;
@@ -240,8 +240,8 @@ export function excessOf(before: StateSize | null, after: StateSize, bounds: Pro
 }
 
 /**
- * The reason why a property of this size has no room for another advert, as in `excessOf`. Null if there is room, or if
- * only the state can show it.
+ * The reason why a property of this size has no room for another advert, as in `excessOf`. Null if there may be room:
+ * `excessOf` then decides by the state.
  */
 export function excessOfAnother(before: StateSize, advert: StoredAdvert, bounds: PropertyBounds): string | null {
   return excessOf(before, { adverts: before.adverts + 1, bytes: before.bytes + advertBytes(advert) }, bounds);

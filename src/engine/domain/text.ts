@@ -154,7 +154,7 @@ function classify(unit: number): number {
   return LIGATURE;
 }
 
-/** Folded words joined by one space, for partial matching of titles and names. */
+/** The folded words, joined by one space. */
 export function foldText(text: string): string {
   return foldWords(text).join(' ');
 }

@@ -40,7 +40,7 @@ const SHAPES: Readonly<Record<SentMessage['kind'], Shape>> = {
   expire: new Map([...(shapeOf(MESSAGE_SCHEMAS.expire as Schema) as Shape), ...UPSERT]),
 };
 
-/** Removes the undefined members from `sent`, at any depth at which the contract defines objects and lists. */
+/** Removes from `sent` all members that the contract does not define, within the objects and lists that it defines. */
 export function dropUnknownMembers(sent: object, kind: SentMessage['kind'], report: ReportUnknown): void {
   let reported = 0;
 

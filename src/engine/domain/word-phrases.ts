@@ -1,7 +1,7 @@
 /**
  * The phrases that an entry searches for if it is not strict (decisions, section 2). The first is the entry's words in
- * order, each in any form, with at most two other words between neighbours. The others are other spellings, whose words
- * must be adjacent. `lenient-words.ts` reads numbers and negations.
+ * order, each in any form, with at most two other words between neighbours. The others contain other spellings, whose
+ * words must be adjacent, or allow one more word (`WIDER_WITH`). `lenient-words.ts` reads numbers and negations.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -42,7 +42,7 @@ const SPLIT_SPELLINGS: readonly (readonly (readonly string[])[])[] = SPELLINGS.m
   spellings.map((spelling) => spelling.split(/[ ']/)),
 );
 
-/** Maximum number of alternatives of one entry. */
+/** Maximum number of phrases of one entry. */
 const PHRASES_MAX = 16;
 
 /** A cache: searches share a few thousand phrases. Its size is counted in words, because an entry may have hundreds. */
@@ -105,7 +105,7 @@ function widerAt(
 
 /** A word of a text, or several folded words that count as one, such as a number and its unit. */
 export interface Place {
-  /** The words that this position is read as. An entry requires the first of its own words. */
+  /** The readings of this position. In a text, each of them is found; of an entry, only the first is searched for. */
   readonly words: readonly string[];
   /** See `NumberRead`. */
   readonly apart: string | null;
@@ -113,7 +113,7 @@ export interface Place {
   readonly first: number;
   readonly length: number;
   readonly isNegated: boolean;
-  /** True if *: non* follows. */
+  /** True if *: non* or *: 0* follows. */
   readonly isDenied: boolean;
 }
 
@@ -168,7 +168,7 @@ interface Spelled {
 
 let startLemmas: ReadonlySet<string> | null = null;
 
-/** Whether a spelling may begin with this word. Few words begin one, and trying them all takes a hundred look-ups. */
+/** Whether a spelling may begin with this word. Few words begin one, and trying all spellings takes 100 look-ups. */
 function startsSpelling(word: string): boolean {
   startLemmas ??= new Set(SPLIT_SPELLINGS.flat().flatMap(([first = '']) => lemmasOf(first)));
   return lemmasOf(word).some((lemma) => startLemmas?.has(lemma));

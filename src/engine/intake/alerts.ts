@@ -26,7 +26,7 @@ export interface NotifiedPair {
   readonly change: EvaluatedChange;
   /** The events of the change that reach the thresholds of the search. */
   readonly events: readonly AdvertEvent[];
-  /** True if the property begins to satisfy the search for the first time. */
+  /** True if the property starts to satisfy the search, and no earlier change has begun this match. */
   readonly hasBegun: boolean;
 }
 
@@ -57,7 +57,7 @@ export interface Alerts {
   readonly featurePairs: readonly (readonly NotifiedPair[])[];
   /** Matches that began in this batch, whether new or known. */
   readonly began: readonly Match[];
-  /** The notified values of searches that compare new values with them. */
+  /** The changed notified values and ends of matches, for searches that depend on them (`NotifiedSoFar`). */
   readonly notices: readonly MatchNotice[];
 }
 
@@ -167,7 +167,7 @@ function byProperty(
   return pairs;
 }
 
-/** The requested searches that the property begins to satisfy, and those that are notified of an event. */
+/** The requested searches that the property begins to satisfy or, if there are events, satisfied before the change. */
 function searchesTouchedBy(
   { before, after, events }: EvaluatedChange,
   isRequested: (number: SearchNumber) => boolean,
@@ -185,7 +185,7 @@ function headOf(notification: Notification, route: SearchRoute, match: OpenMatch
 
 /**
  * Returns the time for the ids of a change, which is never earlier than the property's last deliveries. The ids of a
- * match therefore ascend even if a clock is set back, and the id of a snapshot never follows those of its deliveries.
+ * match therefore ascend even if a clock is set back. The id of a snapshot never follows those of its deliveries.
  */
 function notBefore(now: Date, pairs: Iterable<Pair>): Date {
   let last: Uuid | null = null;

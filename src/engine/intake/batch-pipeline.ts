@@ -9,7 +9,7 @@
 export interface Rest<Item> {
   /** Items to record with a later batch. */
   readonly deferred: readonly Item[];
-  /** Items that need a large state that was not read. */
+  /** Items that need a large state that was not read, and later items of their keys. */
   readonly stateless: readonly Item[];
 }
 
@@ -37,7 +37,7 @@ interface Writing<Item> {
   hasFailed: boolean;
 }
 
-/** Maximum number of batches being written while the next one is evaluated. More would compete for the same core. */
+/** Maximum number of batches being written while another batch is evaluated. More would compete for the same core. */
 const BESIDE_MAX = 1;
 /** While this many items wait to be recorded apart, nothing else is recorded, so that senders wait. */
 const WAITING_APART_MAX = 256;
@@ -59,7 +59,7 @@ export class BatchPipeline<Item, Recorded extends { readonly rest: Rest<Item> }>
     this.#work = work;
   }
 
-  /** Resolves with the deferred items once the batch is evaluated or, if it is recorded alone, written. */
+  /** Resolves with the items to receive again, once the batch is evaluated or, if it is recorded alone, written. */
   async receive(items: readonly Item[]): Promise<readonly Item[]> {
     while (this.#waitingApart.length >= WAITING_APART_MAX && isOpen(this.#apart)) await this.#apart.ended;
     const isDoubtful = items.some((item) => this.#doubtful.has(this.#work.keyOf(item)));
@@ -161,7 +161,7 @@ export class BatchPipeline<Item, Recorded extends { readonly rest: Rest<Item> }>
     return true;
   }
 
-  /** Separates the items whose key is being recorded apart or waits for this. */
+  /** Separates the items whose key is being recorded apart or waits to be recorded apart. */
   #divide(items: readonly Item[]): readonly [apart: readonly Item[], others: readonly Item[]] {
     const keys = new Set([...(this.#apart?.keys ?? []), ...this.#waitingApart.map(this.#work.keyOf)]);
     const isApart = (item: Item): boolean => keys.has(this.#work.keyOf(item));
@@ -184,7 +184,7 @@ export class BatchPipeline<Item, Recorded extends { readonly rest: Rest<Item> }>
     }
   }
 
-  /** The items of failed batches, then those that wait to be recorded apart, because these may have the same keys. */
+  /** Takes the items of failed batches, then those that wait to be recorded apart: their keys may be the same. */
   #takeFailed(): readonly Item[] {
     const failed = [...this.#writing, this.#apart].filter(
       (each) => each?.hasFailed === true,

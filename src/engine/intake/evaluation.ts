@@ -30,7 +30,7 @@ import type { Matcher } from './matcher.ts';
 export interface RecordBounds extends PropertyBounds {
   /** Maximum bytes of the large properties that one transaction reads and notifies. */
   readonly batchBytesMax: number;
-  /** Maximum number of messages of one very large property that may wait. */
+  /** Maximum number of messages of one very large property that a batch may defer. */
   readonly waitingMax: number;
 }
 
@@ -60,7 +60,7 @@ export interface EvaluatedBatch {
   readonly rejected: ReadonlyMap<number, string>;
   /** Positions of messages that are deferred to the next batch. */
   readonly deferred: readonly number[];
-  /** Positions of messages that need a state that was not read. */
+  /** Positions of messages that need a state that was not read, and of later messages of their properties. */
   readonly stateless: readonly number[];
   /** Sequences of messages that were acknowledged before and nevertheless change the state. */
   readonly news: readonly number[];
@@ -76,11 +76,11 @@ export interface EvaluationDependencies {
   readonly bounds: RecordBounds;
 }
 
-/** Number of changes to evaluate before timers and sockets are served. */
+/** Number of messages to evaluate before timers and sockets are served. */
 const CHANGES_PER_SLICE = 16;
 /** A larger property counts towards the byte limit of a transaction. */
 const LIGHT_BYTES = 64 * 1_024;
-/** The size above which at most `waitingMax` messages of a property may wait. */
+/** The size above which a batch defers at most `waitingMax` messages of a property. */
 const VERY_LARGE_BYTES = 1_024 * 1_024;
 /** The most by which a message may grow in a state: numbers may become longer, and absent members become null. */
 const GROWTH_FACTOR = 3;
@@ -122,8 +122,8 @@ function excessUnread(
 }
 
 /**
- * `known` contains the known properties. If the state of a property is null and its crawls and size do not decide a
- * message, that message waits for another batch, as do all later messages of the property.
+ * `known` contains the known properties. If the state of a property is null, its crawls and size do not decide every
+ * message. An undecided message and all later messages of the property wait for another batch.
  */
 export async function evaluateBatch(
   known: ReadonlyMap<Uuid, LockedProperty>,
@@ -164,7 +164,7 @@ class Evaluation implements EvaluatedBatch {
     this.#dependencies = dependencies;
   }
 
-  /** Returns the approximate number of bytes that were read. */
+  /** Returns the approximate size of the state that was evaluated, in bytes; 0 if there was none. */
   apply(position: number, entry: IntakeEntry): number {
     const uuid = entry.message.propertyUuid;
     const locked = this.#known.get(uuid);

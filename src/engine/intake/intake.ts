@@ -31,7 +31,7 @@ export async function startIntake(term: Term, dependencies: IntakeDependencies) 
     };
     const callbacks = { handOn: recording.admit, onOtherStream, onTransientError };
     const inOrder = await startInOrder(broker, { ...ofConsumer, recordedUpTo: start.recordedUpTo, ...callbacks });
-    const marks = startPositionMarks(term, start, () => inOrder.settledUpTo, { ...dependencies, onOtherStream });
+    const marks = startPositionMarks(term, start, inOrder, { ...dependencies, onOtherStream });
     const pull = startPull(broker, {
       ...ofConsumer,
       batchMax: recordBatchMax,
@@ -48,7 +48,7 @@ export async function startIntake(term: Term, dependencies: IntakeDependencies) 
       await recording.drain();
     };
     return {
-      /** Number of messages admitted but not yet recorded. */
+      /** Number of messages admitted but not yet in a batch. */
       get depth() {
         return recording.depth;
       },
@@ -56,7 +56,7 @@ export async function startIntake(term: Term, dependencies: IntakeDependencies) 
       get inFlight() {
         return recording.inFlight;
       },
-      /** False if intake must end: the term is over, messages were lost in transit, or the circuit breaker has opened. */
+      /** False if intake must end: the term is over, NATS was disconnected, or the circuit breaker has opened. */
       get isSound() {
         return !recording.isOver && broker.disconnections === disconnections;
       },

@@ -1,8 +1,8 @@
 /**
  * Campaigns for the leadership of intake until this instance stops. The instance waits until the current leader ends,
- * leads for a term, and campaigns again. A term ends when PostgreSQL ends its session (store/intake-leader.ts), when
- * another term has begun, or when the connection to NATS has broken. In the last case another instance may still reach
- * NATS, and the next term of this instance begins with the messages that were lost in transit.
+ * leads for a term, and campaigns again. A term ends when PostgreSQL ends its session (store/intake-leader.ts) or its
+ * task is unsound. This is so, for example, if another term has begun or the connection to NATS has broken. In the last
+ * case another instance may still reach NATS, and the next term begins with the messages that were lost in transit.
  */
 
 import type { Supervisor, Watch } from '../actor/supervisor.ts';
@@ -66,7 +66,7 @@ export async function startLeadership(dependencies: LeadershipDependencies) {
 
   async function runTerm(session: LeaderSession, term: Term, stopping: AbortSignal): Promise<void> {
     const task = await lead(term);
-    // A later heartbeat may succeed, so the work of the term continues if this one fails.
+    // A later heartbeat may succeed, so the work of the term continues if this heartbeat fails.
     await session.showLead().catch((error: Error) => reportFailure(watch, error));
     watch.recovered();
     onTerm(term);

@@ -1,6 +1,6 @@
 /**
- * Finds ends and returns of matches, for searches that subscribe to these events (decisions, section 16). A match ends
- * if a change of an advert, except its expiry, makes a live property fail the search. It returns when it matches again.
+ * Finds ends of matches and creates the events of ends and returns, for searches that subscribe to them (decisions,
+ * section 16). A match ends if a change with events, except an expiry, makes a live property fail the search.
  */
 
 import type { AdvertEvent, FieldChange } from '../domain/advert.ts';
@@ -26,7 +26,7 @@ function mayEnd({ events, facts }: EvaluatedChange): boolean {
   return events.length > 0 && facts.after !== null && events.every(({ kind }) => kind !== 'ad.update.expired');
 }
 
-/** The criteria of the searches in `following` that a property ceases to satisfy. */
+/** The criteria of the searches in `following` that may be notified of an end by these changes. */
 export async function readEndingCriteria(
   client: Queryable,
   changes: readonly EvaluatedChange[],
@@ -83,7 +83,7 @@ function eventOf({ events }: EvaluatedChange, kind: AdvertEvent['kind'], field: 
   return { kind, advertUuid, createdAt, field };
 }
 
-/** Null for a longer value, because a truncated JSON text would mislead its reader. */
+/** Null above `VALUE_LENGTH_MAX`, because a truncated JSON text would mislead its reader. */
 function valueOf(evaluation: Evaluation): string | null {
   const value = endValue(evaluation);
   if (value === null || value === undefined) return null;

@@ -1,6 +1,6 @@
 /**
- * Samples one in a hundred evaluated properties, and counts how many of them match each search. The counts correct the
- * estimates of how many adverts match each search.
+ * Samples one in a hundred evaluations of a property, before or after a change, and counts how many match each search.
+ * The counts correct the estimates of how many adverts match each search.
  */
 
 import type { SearchNumber } from '../domain/ids.ts';

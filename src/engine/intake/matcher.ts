@@ -75,9 +75,9 @@ export async function startMatcher(dependencies: MatcherDependencies) {
     },
     /** Tells which searches have notifications, as of the last poll. */
     notifying: followed as NotifyingSearches,
-    /** Resolves when the index contains every search committed before the call. */
+    /** Resolves when the index contains every search committed before the call; rejects after `REFRESH_TIMEOUT_MS`. */
     refresh: () => polled(REFRESH_TIMEOUT_MS),
-    /** Reads all searches into a new index while the old one answers; resolves when the new one is in use. */
+    /** Reads all searches into a new index while the old one answers; resolves when the new index is in use. */
     rebuild() {
       isRebuildRequested = true;
       return polled(REBUILD_TIMEOUT_MS);
@@ -117,7 +117,7 @@ class LiveIndex implements NotifyingSearches {
     else this.horizon = horizon;
   }
 
-  /** Reads all searches into another index, which replaces the current one when it is complete. */
+  /** Reads all searches into another index, which replaces the current index when it is complete. */
   async rebuild(): Promise<void> {
     const fresh = new SearchIndex();
     const notifying = new NumberBits();

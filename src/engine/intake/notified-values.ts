@@ -65,7 +65,7 @@ export async function readNotifiedBefore(
   return { notices, formerValues, criteria };
 }
 
-/** For each property with a price or surface event, the earliest event that a search compares with. */
+/** For each property with a price or surface event, the lowest event id after which a search compares values. */
 function comparedSince(
   changes: readonly EvaluatedChange[],
   comparing: ReadonlyMap<SearchNumber, number>,
@@ -193,7 +193,7 @@ export class NotifiedSoFar {
   }
 }
 
-/** Ignores an unknown value, so that the next known value is compared with the last known one. */
+/** Ignores an unknown value, so that the next known value is compared with the last known value. */
 function setValue(
   values: Map<Uuid, NotifiedValues[Uuid]>,
   { advertUuid, field }: AdvertEvent,

@@ -1,19 +1,22 @@
 /**
  * Determines where a term starts in the stream of adverts, and stores how far it has come. The rows decide
  * (store/intake-position.ts): if this database was restored from a copy, messages that JetStream has acknowledged and
- * the database lacks are taken in again. The position is stored once a second, after the messages. Each term therefore
- * repeats the last second of the previous one; adverts' states recognise these messages by their position.
+ * the database lacks are taken in again. The position is stored once a second, after the messages, and at an orderly
+ * end. After any other end, the next term repeats the last second; adverts' states recognise its messages by position.
  */
 
 import { startTask } from '../actor/task.ts';
 import { pause } from '../actor/waiting.ts';
 import type { Broker } from '../broker/connection.ts';
 import { BrokerSilentError } from '../broker/outage.ts';
+import type { InOrder } from '../broker/replay.ts';
 import {
   type ConsumerPosition,
+  isStored,
   readConsumerPosition,
   readSince,
   readStoredAt,
+  type StoredMessage,
   stepDownConsumer,
 } from '../broker/stream-position.ts';
 import { ADVERTS_STREAM } from '../broker/topology.ts';
@@ -52,7 +55,7 @@ export interface IntakeStart extends FoundStart {
 export interface LostTail {
   /** Number of known messages that are lost. NATS may have lost more. Too low if the counting server lags behind. */
   readonly messages: number;
-  /** The last message before the lost ones, and when it was stored; null if the stream does not have that message. */
+  /** The last message before the lost messages, and when it was stored; null if the stream does not have it. */
   readonly after: number;
   readonly storedAt: string | null;
 }
@@ -60,7 +63,7 @@ export interface LostTail {
 const MARK_EVERY_MS = 1_000;
 /** Number of checks before another leader is requested: the number of seconds that broker/jetstream-watch.ts allows. */
 const SHORT_CHECKS = 10;
-/** Number of checks until the next request if the first one did not help. Each change of the leader delays messages. */
+/** Number of checks until the next request if a request did not help. Each change of the leader delays messages. */
 const SHORT_AGAIN_CHECKS = 60;
 /** Number of checks, one a second: as many seconds as the start of a term waits for a server that lags behind. */
 const LACKING_CHECKS = 15;
@@ -77,7 +80,8 @@ export async function findIntakeStart(broker: Broker, database: Database): Promi
   const stillThere = Math.max(sequence, at.firstSequence - 1);
   const storedUpToMs = Math.max(highWaterMark?.storedAtMs ?? 0, Date.parse(recorded.storedAt ?? '') || 0);
   return {
-    recordedUpTo: Math.min(sequence, acknowledgedUpTo),
+    // A consumer that was created again hands out all messages again.
+    recordedUpTo: Math.min(sequence, at.handedOutUpTo, lastSequence),
     stream: { number: known.number + (isKnownStream ? 0 : 1), createdAt },
     clockBehind: { ms: clockBehind.ms, upTo: clockBehind.upTo ?? lastSequence },
     storedUpToMs,
@@ -94,8 +98,8 @@ export async function findIntakeStart(broker: Broker, database: Database): Promi
 }
 
 /**
- * Null if the stream has lost nothing at its end. By the stream's clock, messages stored after the last known one have
- * a later time. Their sequences may continue from any number: nats-server 2.10 has left a gap.
+ * Null if the stream has lost nothing at its end. By the stream's clock, messages stored after the last known message
+ * have a later time. Their sequences may continue from any number: nats-server 2.10 has left a gap.
  */
 async function lostTailOf(
   broker: Broker,
@@ -119,7 +123,7 @@ const RETRY_EVERY_MS = 500;
 
 /**
  * Reads the position. A server that has just become the leader of a replicated stream may not have applied all messages
- * that the previous leader had committed. A stream that seems shorter than what is known is therefore read again.
+ * that the previous leader had committed. A stream that lacks known messages is therefore read again.
  */
 async function readAppliedPosition(broker: Broker, stored: StoredPosition): Promise<ConsumerPosition> {
   for (let waitedMs = 0; ; waitedMs += RETRY_EVERY_MS) {
@@ -148,8 +152,8 @@ async function recordedInOther(broker: Broker, { storedAt }: RecordedPosition): 
 }
 
 /**
- * Whether the stream is the known one. Compares the last message that the rows know: a stream restored elsewhere also
- * has this message, but an older copy does not. If it cannot be compared, the creation time of the stream decides.
+ * Whether the stream is the known stream. Compares the last message that the rows know: a stream restored elsewhere
+ * also has this message, but an older copy does not. If it cannot be compared, the creation time of the stream decides.
  */
 async function isOfStream(
   broker: Broker,
@@ -160,35 +164,25 @@ async function isOfStream(
   const isSameAge = known.createdAt === null || known.createdAt === createdAt;
   if (highWaterMark === null || highWaterMark.sequence < firstSequence) return isSameAge;
   if (highWaterMark.sequence > lastSequence) return false;
-  const stored = await readStoredAt(broker, ADVERTS_STREAM, highWaterMark.sequence);
-  return stored === null ? isSameAge : Math.abs(Date.parse(stored) - highWaterMark.storedAtMs) <= ROUNDED_MS;
-}
-
-/** Consumers receive the time as a number of nanoseconds, which JavaScript rounds. */
-const ROUNDED_MS = 1;
-
-/** The last message that the stored position names. Its time is null until this term stores the position. */
-interface Marked {
-  readonly sequence: number;
-  readonly storedAt: string | null;
+  return (await isStored(broker, ADVERTS_STREAM, highWaterMark)) ?? isSameAge;
 }
 
 /**
  * Checks once a second whether the stream has lost messages that it had. This is so if its leader lacks them for long,
- * or if other messages have their numbers. A server that only lags catches up.
+ * or if another message has the number of the newest one. A server that only lags catches up.
  */
 function createTailCheck(broker: Broker, recordedUpTo: number) {
   let knownUpTo = recordedUpTo;
   let lackingChecks = 0;
-  return async ({ lastSequence, handedOutUpTo, isByMajority }: ConsumerPosition, marked: Marked): Promise<boolean> => {
+  return async (position: ConsumerPosition, newest: StoredMessage | null): Promise<boolean> => {
+    const { lastSequence, handedOutUpTo, isByMajority, isReplicated } = position;
     if (lastSequence < knownUpTo) {
       lackingChecks += Number(isByMajority);
       return lackingChecks >= LACKING_CHECKS;
     }
     knownUpTo = Math.max(knownUpTo, handedOutUpTo);
-    if (lackingChecks === 0) return false;
     lackingChecks = 0;
-    return (await readStoredAt(broker, ADVERTS_STREAM, marked.sequence)) !== marked.storedAt;
+    return isReplicated && newest !== null && (await isStored(broker, ADVERTS_STREAM, newest)) === false;
   };
 }
 
@@ -199,19 +193,19 @@ interface MarkOptions {
   readonly onTransientError: (what: string, error: Error) => void;
 }
 
-/** `settledUpTo` returns how far repeated messages are recorded. Calls `onOtherStream` when the term must end. */
+/** All messages that `inOrder` has settled are recorded. Calls `onOtherStream` when the term must end. */
 export function startPositionMarks(
   term: Term,
   { recordedUpTo, handedOutUpTo, stream }: IntakeStart,
-  settledUpTo: () => number,
+  inOrder: Pick<InOrder, 'settledUpTo' | 'newest'>,
   { broker, database, onOtherStream, onTransientError }: MarkOptions,
 ) {
-  let marked: Marked = { sequence: recordedUpTo, storedAt: null };
+  let markedUpTo = recordedUpTo;
   /** Consecutive checks that found the consumer short of messages. */
   const short = { handedOutUpTo: 0, checks: 0 };
   const hasLostTail = createTailCheck(broker, recordedUpTo);
 
-  /** Null if the stream is not the one from the start of the term. */
+  /** Null if the stream was created again since the start of the term. */
   async function readPosition(): Promise<ConsumerPosition | null> {
     const position = await readConsumerPosition(broker, ADVERTS_STREAM, broker.names.intakeConsumer);
     if (position.createdAt === stream.createdAt) return position;
@@ -230,18 +224,17 @@ export function startPositionMarks(
 
   async function mark(): Promise<void> {
     // Read first, so that messages settled later do not count.
-    const settled = settledUpTo();
+    const { settledUpTo: sequence, newest } = inOrder;
     const position = await readPosition();
     if (position === null) return;
-    if (await hasLostTail(position, marked)) return onOtherStream();
+    if (await hasLostTail(position, newest)) return onOtherStream();
     await handOutWithheld(position);
-    const sequence = Math.min(settled, position.acknowledgedUpTo);
     const isPast = sequence >= handedOutUpTo;
-    if (sequence <= marked.sequence && isPast) await noteSynchronous(database, term);
-    const storedAt = sequence <= marked.sequence ? null : await readStoredAt(broker, ADVERTS_STREAM, sequence);
+    if (sequence <= markedUpTo && isPast) await noteSynchronous(database, term);
+    const storedAt = sequence <= markedUpTo ? null : await readStoredAt(broker, ADVERTS_STREAM, sequence);
     if (storedAt === null) return;
     await writeIntakePosition(database, term, { sequence, storedAt, isPast });
-    marked = { sequence, storedAt };
+    markedUpTo = sequence;
   }
 
   const what = 'intake position';
@@ -256,8 +249,8 @@ export function startPositionMarks(
 }
 
 /**
- * Detects that the database has lost recorded messages. Only then does a message that was acknowledged before change
- * it.
+ * Detects that the database has lost recorded messages: a message that was acknowledged before, but not rejected,
+ * changes the database.
  */
 export function createRestoreDetector(
   term: Term,

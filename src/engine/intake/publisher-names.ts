@@ -10,7 +10,7 @@ import { publisherKey, publisherNameIn } from '../domain/publisher-criteria.ts';
 const NAMES_MAX = 50_000;
 
 export function createPublisherNames() {
-  /** The last day on which each was recorded. */
+  /** The last day on which each name was recorded. */
   const days = new LRUCache<string, string>({ max: NAMES_MAX });
   return {
     /** Names that were not recorded on `day`, by key. */
@@ -23,14 +23,14 @@ export function createPublisherNames() {
       found.delete('');
       return found;
     },
-    /** To be called once the names are committed. */
+    /** Call this when the names are committed. */
     noteRecorded(day: string, names: ReadonlyMap<string, string>) {
       for (const name of names.values()) days.set(name, day);
     },
   };
 }
 
-/** Leaves out even the agency of an individual's advert, because crawlers may put the person there. */
+/** Leaves out even the agency of an individual's advert, because crawlers may put the person's name there. */
 function professionalsIn({ publisher, contact }: AdvertContent): readonly string[] {
   if (publisher?.type === INDIVIDUAL) return [];
   const stated = [publisher?.type === PROFESSIONAL ? publisher.name : null, contact?.agency].map(publisherNameIn);

@@ -64,14 +64,14 @@ export interface Recorded extends Pick<Alerts, 'deliveries' | 'featurePairs' | '
   readonly events: readonly PropertyEvent[];
   /** Why entries were rejected and became dead letters, by position. */
   readonly rejected: ReadonlyMap<number, string>;
-  /** Positions of the entries that are not recorded yet; never all entries. */
+  /** Positions of the entries that are not recorded yet; never all entries, unless large states were left out. */
   readonly rest: Rest<number>;
 }
 
 /** A message, and its dead letter without the reason, which is known only if the message is rejected. */
 export type RecordedEntry = IntakeEntry & { readonly letter: Omit<DeadLetter, 'reason' | 'failedKey'> };
 
-/** Thrown if messages acknowledged before change the database: it was restored, unless it had rejected them. */
+/** Thrown if messages acknowledged before change the database, which was restored or had rejected these messages. */
 export class RestoredError extends Error {
   readonly code = 'FORGOTTEN';
   readonly sequences: readonly number[];
@@ -82,7 +82,7 @@ export class RestoredError extends Error {
   }
 }
 
-/** Rejects with `TermOverError` if another instance leads, and with `RestoredError`. */
+/** Rejects with `TermOverError` if another instance leads, with `RestoredError`, and with errors of PostgreSQL. */
 export type Recorder = (
   term: Term,
   entries: readonly RecordedEntry[],

@@ -106,7 +106,7 @@ export function startRecording(term: Term, start: IntakeStart, dependencies: Int
     },
   });
   return {
-    /** Number of messages admitted but not yet recorded. */
+    /** Number of messages admitted but not yet in a batch. */
     get depth() {
       return recorder.depth;
     },
@@ -123,7 +123,7 @@ export function startRecording(term: Term, start: IntakeStart, dependencies: Int
       return recorder.tell({ pulled, message: decode(pulled, clock, dependencies.onUnknownMember), failedKey: null });
     },
     forget: recorded.end,
-    /** Resolves when all admitted messages are recorded, or were dropped after one shared grace period. */
+    /** Resolves when all admitted messages are acknowledged, or were dropped after one shared grace period. */
     async drain() {
       const grace = startGrace();
       for (const stage of [recorder, acknowledger, rejections]) await stage.drain(grace);
@@ -172,7 +172,7 @@ function startTerm(term: Term, start: IntakeStart, clock: StreamClock, dependenc
         if (news.length > 0) await restores.raiseNumbers(news);
         return record(decoded, options);
       }
-      // It is unknown whether the batch was recorded. The next term reads the rows and takes in what is missing.
+      // The batch was not recorded, or this is unknown. The next term takes in the messages that the rows lack.
       if (!(error instanceof TermOverError || error instanceof CommitUnknownError)) throw error;
       isOver = true;
       return null;
@@ -272,7 +272,7 @@ async function recordDecoded(
     onRecorded(recorded, batch, (performance.now() - startedAt) / 1_000);
   } catch (error) {
     // The batch is recorded even if an observer throws.
-    onTransientError('observe what was recorded', error as Error);
+    onTransientError('observe a recorded batch', error as Error);
   }
   return { batch, rest: restAt(rest) };
 }

@@ -3,7 +3,7 @@
  * is recorded and before its message is terminated. If a crash interrupts this, the message is redelivered and the
  * rejection published again, so a rejection is published at least once. Publishing never blocks intake: a rejection
  * that NATS does not accept is not published, but remains in the dead letters. While publishing fails, one batch at a
- * time retries it, and other messages are terminated at once.
+ * time retries it, and other rejected messages are terminated at once.
  */
 
 import { type Actor, type Grace, spawn } from '../actor/actor.ts';
@@ -80,7 +80,7 @@ class Publisher {
   }
 
   async publish(messages: readonly DeadLetteredMessage[]): Promise<void> {
-    // Drops messages that waited while earlier ones failed.
+    // Drops messages that waited while earlier messages failed.
     if (this.#isResting) return this.drop(messages);
     const { broker, onPublished, onTransientError } = this.#dependencies;
     const { disconnections } = broker;

@@ -1,8 +1,8 @@
 /**
  * The clock of NATS timestamps messages and so decides which of them come from the future (decisions, section 8). While
  * it is behind, no message may be rejected for this reason. Before such a rejection, the clocks are compared, and the
- * timestamp is compared with earlier ones. If the clock was behind, the difference is stored and the term ends. No term
- * begins while it is behind. The next term adds the difference to the timestamps of all messages stored by then.
+ * timestamp is compared with earlier timestamps. If the clock was behind, the difference is stored and the term ends.
+ * No term begins while it is behind. The next term adds the difference to all earlier timestamps.
  */
 
 import { BROKER_BEHIND_MAX_MS } from '../broker/connection.ts';
@@ -27,14 +27,14 @@ export function createStreamClock(
   let newestMs = storedUpToMs;
   const allowedMs = ({ sequence }: PulledMessage): number => (sequence <= clockBehind.upTo ? clockBehind.ms : 0);
   return {
-    /** The latest time of storage of a message, in milliseconds since the epoch. Call it in stream order. */
+    /** The latest possible storage time of the message, in milliseconds since the epoch. Call it in stream order. */
     latestOf(message: PulledMessage) {
       const { storedAtMs } = message;
       // Limited by the current time, because the clock may also have been ahead.
       newestMs = Math.min(Math.max(newestMs, storedAtMs), Date.now());
       return storedAtMs + allowedMs(message);
     },
-    /** Whether the clock was further behind than was known when it timestamped one of the messages. */
+    /** Whether the clock was further behind than was known when it timestamped a message. Stores the difference. */
     async wasBehind(messages: readonly PulledMessage[]) {
       await clocks.check();
       const unknownMs = messages.map((message) => {

@@ -1,6 +1,7 @@
 /**
- * Reports the activity of this instance to watchers. Without a watcher, nothing is built or sent. A watcher announces
- * itself every two seconds and is forgotten after ten.
+ * Reports changes, matches and attempts of this instance to watchers: instances that serve an operator's
+ * `WatchActivity` call. A watcher announces itself every two seconds. If no announcement has arrived for ten seconds,
+ * nothing is sent.
  */
 
 import { startTask } from '../actor/task.ts';
@@ -24,7 +25,7 @@ export function createActivityFeed(broker: Broker) {
     watchedUntilMs = performance.now() + WATCHER_FORGOTTEN_MS;
   });
   return {
-    /** Calls `build` only while there is a watcher. */
+    /** Sends the activities that `build` returns. Does nothing if there is no watcher. */
     publish(build: () => readonly Activity[]) {
       if (performance.now() >= watchedUntilMs) return;
       const activities = build();

@@ -1,7 +1,8 @@
 /**
- * Cancels marked deliveries (store/cancellations.ts) in pages, with pauses that leave most of PostgreSQL's time to
- * other work. A mark remains for a minute after its pages are complete, because a change that was being recorded when
- * the search was silenced may commit late. Every delivering instance does this; concurrent runs are harmless.
+ * Marks the searches of deleted clients, and cancels the open deliveries of marked searches (store/cancellations.ts).
+ * Works in pages, with pauses that leave most of PostgreSQL's time to other work. A change that was being recorded when
+ * a search was silenced may commit late. The mark therefore stays until a run that begins a minute later has ended.
+ * Every delivering instance does this; concurrent runs are harmless.
  */
 
 import { startTask, type Task } from '../actor/task.ts';
@@ -28,7 +29,7 @@ const PAGE = 1_000;
 const SEARCHES_PAGE = 500;
 /** Pause after a page, as a multiple of its duration. */
 const REST_FACTOR = 2;
-/** Longer than any recording transaction. */
+/** Far longer than a recording transaction. If one takes even longer, claims cancel its deliveries. */
 const LATE_MAX_MS = 60_000;
 
 /** A task that is stopped finishes its current page. */
@@ -74,5 +75,5 @@ export function startCancellations({ database, onTransientError }: Cancellations
   });
 }
 
-/** Runs `page` with pauses until it reports that there is no further page. */
+/** Runs `page` with pauses until `page` resolves with false or the task is stopped. */
 type InPages = (page: () => Promise<boolean>) => Promise<void>;

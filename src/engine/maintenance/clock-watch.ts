@@ -1,7 +1,7 @@
 /**
- * Checks whether the clocks of this daemon, PostgreSQL and NATS agree, to within half a round trip. Displayed times
- * depend on this. `/readyz` and an alarm report a difference, but the service continues. Intake alone pauses while the
- * clock of NATS is over a minute behind both others, because that clock decides which messages come from the future.
+ * Checks whether the clocks of this daemon, PostgreSQL and NATS differ by more than five seconds. The error is at most
+ * half a round trip. `/readyz` and an alert report a difference, but the service continues. Only intake pauses, while
+ * the clock of NATS is over a minute behind both others: that clock decides which messages are from the future.
  */
 
 import { startTask } from '../actor/task.ts';
@@ -14,7 +14,7 @@ export interface ClockWatchOptions {
   readonly database: Database;
   /** Milliseconds since the epoch. */
   readonly nowMs: () => number;
-  /** Called with a sentence when the clocks begin to differ, and with null when they agree again. */
+  /** Called with a sentence when the clocks begin to differ, or intake pauses or resumes; with null when they agree. */
   readonly onChange: (difference: string | null) => void;
   /** Called at each check that finds the clock of NATS more than a minute behind both others. */
   readonly onBrokerBehind?: (ms: number) => Promise<void>;
@@ -76,7 +76,7 @@ export async function startClockWatch(options: ClockWatchOptions) {
     get brokerBehindMs() {
       return brokerBehindMs(aheadSeconds);
     },
-    /** Checks the clocks, unless they were checked within the last second. Rejects with an error of `onBrokerBehind`. */
+    /** Checks the clocks unless they were checked within the last second. Rejects with an error of `onBrokerBehind`. */
     check: () => (performance.now() - checkedAtMs < CHECKED_FOR_MS ? Promise.resolve() : task.run()),
     stop: task.stop,
   };

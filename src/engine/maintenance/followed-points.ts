@@ -1,4 +1,4 @@
-/** Keeps the trees of the combinations of points of interest that searches name (decisions, section 16). */
+/** Keeps a k-d tree for each combination of facility and attributes that searches name (decisions, section 16). */
 
 import { facilityOf, type NearestPoints, NO_COMBINATIONS } from '../domain/point-distances.ts';
 import { type CombinationTrees, createTreesBuilder, nearestPointsOf } from '../matching/points/combination-trees.ts';
@@ -14,7 +14,7 @@ export function followPoints(database: Database) {
     trees: new Map(),
     points: NO_COMBINATIONS,
   };
-  /** Loads run one after the other, so that none is repeated. */
+  /** Loads run one after the other, so that two callers do not load the same trees. */
   let last: Promise<unknown> = Promise.resolve();
 
   async function load(keys: readonly string[]): Promise<NearestPoints> {

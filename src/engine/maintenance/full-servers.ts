@@ -1,6 +1,6 @@
 /**
- * Tracks which servers have no room, from the first error that reports it until a probe write succeeds. Other writes
- * may succeed in between and prove nothing.
+ * Tracks which servers have no room, from the first error about this until a probe write succeeds. Other writes may
+ * succeed in between and prove nothing.
  */
 
 import { startTask } from '../actor/task.ts';

@@ -1,6 +1,6 @@
 /**
- * Keeps the points of interest in memory. Importers and operators replace them as a whole. A new set is built while the
- * current set still answers queries, so a query sees either the old set or the new set.
+ * Keeps the points of interest in memory. After an import or a removal of points, builds a new set. Until then the
+ * current set answers queries, so a query sees either the old set or the new set.
  */
 
 import { startTask } from '../actor/task.ts';

@@ -1,7 +1,7 @@
 /**
- * Lets operators see and control an instance. It polls the controls every two seconds, and at once when a change is
- * announced. Then it closes or opens its gates, rebuilds its index on request, and stores its state. While PostgreSQL
- * is unavailable, nothing changes.
+ * Lets operators see and control an instance. The instance polls the controls every two seconds, and at once when a
+ * change is announced. Then it closes or opens its gates, stores its state, and rebuilds its index on request. While
+ * PostgreSQL is unavailable, nothing changes.
  */
 
 import { hostname } from 'node:os';
@@ -43,7 +43,7 @@ export interface InstanceHeartbeatOptions {
   readonly roles: readonly string[];
   readonly version: string;
   readonly clock: () => Date;
-  /** Actors that have been failing in this instance for a while. */
+  /** Actors that have been failing in this instance for a while, and checks that fail now. */
   readonly failing: () => readonly FailingActor[];
   /** While true, every stage pauses as if an operator had paused it. */
   readonly isHeld: () => boolean;

@@ -31,7 +31,7 @@ import { removeWebhookSecrets } from '../store/webhook-secrets.ts';
 export interface RetentionDependencies {
   readonly database: Database;
   readonly days: RetentionDays;
-  /** Remove a feature's rows before the rows that they reference. */
+  /** `forget` removes a feature's rows. It runs before the rows to which these refer are removed. */
   readonly features?: readonly { readonly forget?: (database: Database, horizons: RetentionHorizons) => Batches }[];
   readonly onSwept: (sweep: Sweep) => void;
   readonly onTransientError: (what: string, error: Error) => void;

@@ -1,7 +1,7 @@
 /**
  * Checks the streams and consumers at the start and every minute. If an operator has created or changed one so that it
- * cannot work, `/readyz`, a metric and one log message report this. While one of them belongs to another database,
- * nothing is pulled from any.
+ * cannot work, `/readyz`, a metric and one log message report this. While one of them belongs to another database, or
+ * another database takes in the same adverts, every stage pauses.
  */
 
 import { startTask } from '../actor/task.ts';
@@ -43,7 +43,7 @@ export async function startTopologyWatch(options: TopologyWatchOptions) {
     if (isNews) onFound(now);
   }
 
-  /** The other database counts as gone only after several checks: while its instance restarts, no instance leads. */
+  /** The other database counts as gone only after two checks: while its instance restarts, no instance leads. */
   async function lookForOther(isSure: boolean): Promise<void> {
     const seen = await findOther();
     checksWithoutOther = seen === null ? checksWithoutOther + 1 : 0;
@@ -66,7 +66,7 @@ export async function startTopologyWatch(options: TopologyWatchOptions) {
     get found() {
       return found;
     },
-    /** Sentences about what cannot work; null if everything can. */
+    /** The other database or the faults, in sentences, or `not checked yet`; null if there is neither. */
     get reason() {
       if (found === null) return 'not checked yet';
       const reasons = found.foreign === null ? found.faults : [found.foreign];

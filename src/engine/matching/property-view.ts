@@ -78,7 +78,7 @@ export function viewOf(facts: PropertyFacts, codes: Codes, categories: CategoryB
   };
 }
 
-/** Whether any advert has no text. Such adverts may be the only ones left for a search that excludes adverts. */
+/** Whether any advert has no text. Only such adverts may be left for a search that excludes adverts. */
 export function mayLackText({ facts }: PropertyView): boolean {
   return facts.adverts.some((advert) => EXPRESSIONS.isUnknown({ facts, adverts: [advert] }));
 }

@@ -8,7 +8,7 @@ import type { AdvertFacts } from '../domain/property-facts.ts';
 import { publisherKey, publisherKeysOf } from '../domain/publisher-criteria.ts';
 import { CodeTable } from './code-table.ts';
 
-/** With the sets of one property, an integer of 32 bits holds it. */
+/** The largest `#base`: with the number of sets of one property added, it still fits in a 32-bit integer. */
 const BASE_MAX = 2 ** 30;
 
 export class PublisherLists {
@@ -21,11 +21,11 @@ export class PublisherLists {
   /** Known publishers of the property's adverts; null before the first query about the property. */
   #stated: Map<AdvertFacts, readonly number[]> | null = null;
   #adverts: readonly AdvertFacts[] = [];
-  /** Sets of the property's publishers; the first one is empty. */
+  /** Sets of the property's publishers; the first set is empty. */
   #sets: number[][] = [[]];
   /** For each list, `#base` plus the position in `#sets` of the publishers that it contains; less for an empty set. */
   #setOf = new Int32Array(1024);
-  /** Grows with each property, so that the sets of the previous one need not be cleared. */
+  /** Grows with each property, so that the sets of the previous property need not be cleared. */
   #base = 0;
 
   /** Counts one more use of the list and returns its id; 0 for an empty list. */

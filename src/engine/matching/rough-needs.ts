@@ -16,7 +16,7 @@ interface RoughNeed {
   meets(facts: PropertyFacts, adverts: readonly AdvertFacts[]): boolean;
 }
 
-/** Most searches with this criterion accept only this energy class and better ones. */
+/** Most searches with this criterion accept only this energy class and better classes. */
 const WORST_CLASS = 'D';
 
 /** Rough needs, in the order in which they get the spare bits. A new flag among the criteria displaces the last two. */

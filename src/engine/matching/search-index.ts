@@ -49,7 +49,7 @@ export interface SearchIndexStats {
   readonly expressions: number;
   /** Number of different conditions. */
   readonly conditions: number;
-  /** Number of rows that the kernel tested for the last property. */
+  /** Number of rows, with unused lanes, that the kernel tested for the last property. */
   readonly testedRows: number;
   /** Bytes of rows and records. All other objects of the index take about a twentieth of this. */
   readonly bytes: number;

@@ -25,7 +25,7 @@ export interface CityFilter {
 }
 
 export interface CityPage {
-  /** The default is `relevance`: the order of `relevanceAmong`, then by name. */
+  /** The default is `relevance`: the order of `relevanceAmong`, then by name (leading communes by inhabitants). */
   readonly order?: 'relevance' | 'name' | 'id';
   readonly direction?: 'asc' | 'desc';
   readonly offset: number;

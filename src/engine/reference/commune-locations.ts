@@ -1,7 +1,7 @@
 /**
  * Locates communes by their outlines or, within Paris, Lyon and Marseille, by the outlines of the arrondissements. Uses
- * centres where outlines do not decide: within communes that were separated after the outlines were drawn, and
- * overseas, where there are no outlines (decisions, section 5).
+ * centres where outlines do not decide: within communes that were separated after the outlines were drawn, and in
+ * overseas collectivities, which have no outlines (decisions, section 5).
  */
 
 import { distanceKm, isInPolygon, type Polygon } from '../domain/geo.ts';
@@ -85,9 +85,9 @@ export function locateCommunes(source: LocationSource) {
   }
 
   return {
-    /** The main centre comes first; empty if no centre is known. */
+    /** The centres of a commune, the main centre first; empty if no centre is known. */
     centresOf,
-    /** The commune that contains the point; null for points abroad and at sea. */
+    /** The commune of the point, even at sea within `COAST_KM` of its coast; null abroad and farther out. */
     communeAt(at: Centre) {
       const insee = outlines.at(at.lat, at.lon);
       if (insee === null) return nearestCentre(apart.filter(mayHold(at)), at, CENTRE_RADIUS_KM);
@@ -96,7 +96,7 @@ export function locateCommunes(source: LocationSource) {
       if (arrondissement !== null) return communeOf(arrondissement);
       return nearestCentre(communesIn(insee), at, Infinity);
     },
-    /** All communes whose outline, or nearest centre if they have none, is within `radiusKm`, and some farther ones. */
+    /** All communes whose outline, or else nearest centre, is within `radiusKm`, and some farther communes. */
     communesAround(at: Centre, radiusKm: number) {
       const outlined = outlines.around(at.lat, at.lon, radiusKm).flatMap(communesIn);
       return [...outlined, ...apart.filter((commune) => distanceToCentre(commune, at) <= radiusKm)];

@@ -90,7 +90,7 @@ export class CommuneNames {
 
   /**
    * The first commune in `communes` with the name `key`; own names precede other names. If there is none, the only
-   * commune whose name begins with `key` (`Saint-Maur` for `Saint-Maur-des-Fossés`).
+   * commune that `alike` finds (`Saint-Maur` for `Saint-Maur-des-Fossés`).
    */
   pick(communes: readonly CommuneRecord[], key: string): CommuneRecord | null {
     if (communes.length === 0 || key === '') return null;
@@ -132,7 +132,7 @@ export class CommuneNames {
     return null;
   }
 
-  /** Like `only`, but if it finds none, the only commune in the department whose name begins with `key`. */
+  /** Like `only`, but if it finds none, the only commune in the department that `alike` finds. */
   onlyIn(code: string, key: string): CommuneRecord | null {
     const whole = this.only({ key, code });
     if (whole !== null) return whole;
@@ -164,7 +164,7 @@ export function isOfDepartment({ departmentCode }: CommuneRecord, code: string):
   return code === departmentCode || code.startsWith(departmentCode.replace(/^2[AB]$/, '20'));
 }
 
-/** How a name begins with the typed text, articles aside: equal (`whole`), after whole words (`begun`), or not. */
+/** Whether a name, with or without its article, is the typed text (`whole`) or begins with its words (`begun`). */
 export type NameFit = 'whole' | 'begun' | 'none';
 
 export function nameFit({ key, bare }: KeyedName, typed: readonly string[]): NameFit {
@@ -197,9 +197,9 @@ const OTHER_WHOLE = 2;
 const REST = 3;
 
 /**
- * Returns the sort position of a match. Whole names come first, own names before others. Three kinds of communes
- * precede them: much larger ones that begin with the name or had it, larger ones that begin with it and had it, and, if
- * no commune has the name today, larger ones that begin with it.
+ * Returns a function for the sort position of a match. Whole names precede others, and own names precede other whole
+ * names. Three kinds of communes precede all of them: much larger communes that begin with the name or had it, larger
+ * communes that begin with it and had it, and, if no commune has the name today, larger communes that begin with it.
  */
 export function relevanceAmong(matches: Iterable<NameMatch>): (match: NameMatch) => number {
   let [own, other] = [-1, -1];

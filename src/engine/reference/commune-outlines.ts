@@ -1,7 +1,7 @@
 /**
  * Finds the commune of a point, and distances to other communes, by their outlines. Boxes are in a packed R-tree, and
- * corners in typed arrays (8 MB). Distances are measured on a plane that touches the sphere between the two locations,
- * which is exact to a metre within the few kilometres that matter.
+ * corners in typed arrays (5 MB). Distances are measured on a plane that touches the sphere at the point. Within five
+ * kilometres they are exact to a metre.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -43,7 +43,7 @@ export class CommuneOutlines {
     this.#indexOf = new Map(outlines.insees.map((insee, index) => [insee, index]));
   }
 
-  /** The INSEE code of the outline that contains the point or, off the coast, of the nearest one within `COAST_KM`. */
+  /** The INSEE code of the outline that contains the point or, at sea, of the nearest outline within `COAST_KM`. */
   at(lat: number, lon: number): string | null {
     const point = this.#pointAt(lat, lon);
     const commune = this.#around(point, 0).find((one) => this.#holds(one, point)) ?? this.#nearestCoast(point);
@@ -106,7 +106,7 @@ export class CommuneOutlines {
     return isInside;
   }
 
-  /** The commune with the nearest outer arc; null if this arc is a border with another country. */
+  /** The commune of the nearest outer arc; null if no arc is within `COAST_KM`, or if this arc is a land border. */
   #nearestCoast(point: GridPoint): number | null {
     const { inside, beyond } = this.#outlines;
     let [nearest, nearestKm]: [number | null, number] = [null, COAST_KM];

@@ -134,7 +134,7 @@ export interface Centre {
 
 /** All maps are by INSEE code. */
 interface PlaceTable {
-  /** Centres of communes, including merged ones. The main centre comes first. */
+  /** Centres of communes, including merged communes. The main centre is the first. */
   readonly centres: ReadonlyMap<string, readonly Centre[]>;
   readonly zipcodes: ReadonlyMap<string, readonly string[]>;
   readonly localities: ReadonlyMap<string, readonly string[]>;

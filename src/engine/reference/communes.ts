@@ -1,6 +1,6 @@
 /**
  * All communes of France in memory, by INSEE code, id, zip code and name, with their departments and regions. An npm
- * package and a table of places are read at start-up (250 ms). `City` objects are created at their first use.
+ * package, a table of places and outlines are read at start-up. `City` objects are created at their first use.
  */
 
 import type { City, CodedPlace } from '../domain/city.ts';
@@ -26,7 +26,7 @@ const FRANCE: CodedPlace = { code: 'FR', id: 250, name: 'France' };
 /** All services of a process share this value, because they only read it. */
 let loaded: Promise<Reference> | null = null;
 
-/** Throws if a file of the reference packages cannot be read. */
+/** Throws if a file of the reference data cannot be read. */
 export async function loadReference(): Promise<Reference> {
   loaded ??= readReference();
   // Each caller gets its own promise, so that node:test attributes continuations to the right test.
@@ -53,7 +53,7 @@ async function readReference() {
     /** The commune or arrondissement with this INSEE code; for a merged commune, the commune that it is now part of. */
     city: (insee: string) => orNull(communeOf(insee)),
     cityById: (id: number) => orNull(table.byInsee.get(inseeOf(id))),
-    /** In order of INSEE code, including arrondissements. */
+    /** In the order of the official list, including arrondissements. */
     *cities() {
       for (const commune of communes) yield cityOf(commune);
     },
@@ -91,8 +91,8 @@ async function readReference() {
 }
 
 /**
- * Sorts cities and places before requests are served, because the first search does this and a request may not take so
- * long.
+ * Sorts cities and places before requests are served. Otherwise the first search would sort them, which takes too long
+ * for a request.
  */
 export function sortPlaces({ findCities, completePlaces }: Reference): void {
   findCities({}, { order: 'id', offset: 0, limit: 0 });

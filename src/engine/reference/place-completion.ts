@@ -1,8 +1,8 @@
 /**
  * Completes the name of a place: finds cities, departments and zip codes with a word that equals or begins with each
  * typed word. Names of former communes and localities also find their commune. A sorted list of all words refers to the
- * places, which are ordered by number of inhabitants. A place with the typed code comes first, then names by relevance
- * (`relevanceAmong`).
+ * places. A place with the typed code precedes the others, which are sorted by relevance (`relevanceAmong`), then by
+ * kind of name and number of inhabitants.
  */
 
 import { foldWords } from '../domain/text.ts';
@@ -20,7 +20,7 @@ export interface CompletedPlace {
   readonly code: string;
   /** The id of the city or department, as in IRIs; null for a zip code. */
   readonly id: number | null;
-  /** The first zip code of a city, or the zip code itself; null for a department. */
+  /** The first zip code of a city (null if it has none), or the zip code itself; null for a department. */
   readonly zipcode: string | null;
   readonly population: number;
   /** Ids of the communes with this zip code; empty for other types. */
@@ -122,7 +122,7 @@ class PlaceIndex {
   }
 
   #findWords(words: readonly string[]): number[] {
-    // The longest word has the fewest places, so the other words are checked only for these.
+    // The longest word usually has the fewest places, so the other words are checked only for these places.
     const [first, ...others] = [...new Set(words)].sort((a, b) => b.length - a.length).map(beginningsOf);
     if (first === undefined) return [];
     this.#isMet.fill(0);
@@ -187,7 +187,7 @@ function beginningsOf(word: string): readonly string[] {
 
 const TYPES: readonly PlaceType[] = ['zipcode', 'city', 'department'];
 
-/** Own names come first, then places with more inhabitants; the city of Paris precedes the department. */
+/** Own names precede others, then larger places precede smaller places. The city of Paris precedes the department. */
 function compareRank({ kind, place: a }: WordedPlace, { kind: otherKind, place: b }: WordedPlace): number {
   const byName = Number(kind !== 'own') - Number(otherKind !== 'own');
   return (

@@ -89,7 +89,7 @@ function arrondissementKey(city: string, words: readonly string[]): string {
   return [city, ...kept].join(' ');
 }
 
-/** The word that an abbreviation stands for; null if there is none, or if it stands for several words. */
+/** The word that the abbreviation means; null if `word` is no abbreviation, or means several words. */
 export function fullWordOf(word: string): string | null {
   const full = Object.hasOwn(ABBREVIATIONS, word) ? ABBREVIATIONS[word] : undefined;
   return full === undefined || full.includes(' ') ? null : full;

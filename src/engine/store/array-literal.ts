@@ -18,12 +18,12 @@ export function memberArrays<T>(rows: readonly T[], ...names: readonly ElementKe
 /** JSON text cannot contain this character (RFC 8259, section 7). */
 const RECORD_SEPARATOR = '\x1e';
 
-/** Joins many JSON texts into one text parameter, which `jsonTexts` splits. */
+/** Joins texts without `RECORD_SEPARATOR`, for example JSON, into one parameter, which `jsonTexts` splits. */
 export function joinedJson(texts: readonly string[]): string {
   return texts.join(RECORD_SEPARATOR);
 }
 
-/** SQL for the array of JSON texts that `joinedJson` put into a parameter such as `$1`. */
+/** SQL for the array of texts that `joinedJson` put into a parameter such as `$1`. */
 export function jsonTexts(parameter: string): string {
   return `string_to_array(${parameter}, e'\\x1e')`;
 }

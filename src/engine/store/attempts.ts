@@ -21,8 +21,8 @@ export interface SettledAttempt extends DueDelivery, Pick<NewDelivery, 'searchNu
 /**
  * Records the outcomes of attempts and the next state of each delivery. Resolves with the deliveries that became due. A
  * delivery that was cancelled during its attempt stays cancelled, but the attempt is logged. If an attempt that counted
- * as aborted has succeeded, the success replaces the abort and all later states, because the endpoint has the data.
- * Served by the primary keys and open_undecided.
+ * as aborted has succeeded, the endpoint has the data. The success then replaces the abort and a later retry or
+ * failure. Served by the primary keys, open_undecided and open_resent.
  */
 export async function recordAttempts(
   database: Database,
@@ -69,8 +69,8 @@ export function attemptsUnderWay(gone: string): string {
 }
 
 /**
- * Locks a resent row whatever the outcome of its attempt, so that no other resend moves the row before the next
- * statement reads its endpoint. Deletes delivered rows before it logs anything: if two couriers have made attempts of
+ * Locks a resent row after any outcome of its attempt, so that no other resend moves the row before the next
+ * statement reads its endpoint. Deletes delivered rows before it writes the log: if two couriers have made attempts of
  * the same delivery, both then wait for its row first. Otherwise one could wait for the row and the other for the log,
  * which is a deadlock.
  */
@@ -111,10 +111,10 @@ const SETTLE = `
   where o.id = any(array[s.id]) and (s.state = 'retry_wait' or o.is_resent) and o.claimed_by = s.holder
     and o.attempt_count = s.number`;
 
-/** A delivery whose first attempt has ended or was moved to another endpoint. */
+/** A delivery whose first attempt has ended, or which a resend may have moved to another endpoint. */
 export type Decided = Pick<SettledAttempt, 'matchId' | 'endpointKey'>;
 
-/** Releases the deliveries that `decided` held back. Skips locked rows: they are being released, moved or cancelled. */
+/** Releases deliveries that `decided` may have held back. Skips rows that are being released, moved or cancelled. */
 export async function releaseHeld(client: Queryable, decided: readonly Decided[]): Promise<readonly DueDelivery[]> {
   if (decided.length === 0) return [];
   const { values } = releasing(decided);
@@ -136,10 +136,11 @@ const heldBeside = (side: '<' | '>'): string => heldAt(`hashtext(endpoint_key) $
 
 /**
  * Releases the first held delivery of each match at each of its endpoints, because its predecessor may have just ended.
- * This is a separate statement after those that lock the settled rows: a claim locks the predecessor of each row that
- * it marks as held (delivery-claims.ts), so this statement sees the row. The condition on the lane is `<=`: with `=`,
- * the order would be that of `id`, and PostgreSQL would read the primary key. Served by open_undecided, with a single
- * descent if nothing is held.
+ * Reads at most 64 held rows of other endpoints; the scan for expired holds finds the rest. This is a separate
+ * statement after those that lock the settled rows. A claim locks the predecessor of each row that it marks as held
+ * (delivery-claims.ts), so this statement sees the row. The condition on the lane is `<=`: with `=`, the order would be
+ * that of `id`, and PostgreSQL would read the primary key. Served by open_undecided, with one descent if nothing is
+ * held.
  */
 const RELEASE_HELD = `
   with with_held as materialized (
@@ -158,9 +159,9 @@ const RELEASE_HELD = `
 
 /**
  * Makes resends that were requested during an attempt due at their endpoints, and deletes the recorded failures of
- * delivered rows. This is a separate statement after the one that locks the settled rows, so that it sees earlier
- * requests, and failures recorded by a courier that considered the attempt aborted. It runs before held deliveries are
- * released, because a resend holds nothing back. Served by open_resent, which is nearly empty, and the primary keys.
+ * delivered rows. This is a separate statement after the one that locks the settled rows. So it sees earlier requests,
+ * and failures recorded by a courier that considered the attempt aborted. It runs before held deliveries are released,
+ * because a resend holds nothing back. Served by open_resent, which is nearly empty, and the primary keys.
  */
 const RESEND = `
   with corrected as (
@@ -197,10 +198,10 @@ export async function recordLastAlertTimes(
   });
 }
 
-/** Number of recent attempts that the repair reads. It is more than a courier makes in a second. */
+/** Number of successful attempts that the repair reads. It is more than a courier makes in a second. */
 const REPAIRED_MAX = 50_000;
 
-/** Stores times that a courier did not store before it died. Reads the log of attempts. Served by the primary keys. */
+/** Stores times that dead couriers did not store. Reads attempts of the newest deliveries, by the primary keys. */
 export async function repairLastAlertTimes(client: Queryable): Promise<void> {
   await client.query(
     `with recent as materialized (
@@ -241,8 +242,8 @@ export type AbandonedAttempt = Pick<
 > & { readonly attemptsSpent: number; readonly startedAt: Date };
 
 /**
- * The claims of `holders` and of couriers that no longer exist. The latter are possible, because a frozen courier may
- * claim once more before it learns that it was declared dead. Reads every open delivery, but only after a death.
+ * The claims of `holders` and of couriers that no longer exist. The latter are possible, because a claim may be
+ * committed after `declareDead` has stopped waiting for it. Reads every open delivery, but only after a death.
  */
 export async function readAbandoned(
   client: Queryable,

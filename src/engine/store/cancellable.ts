@@ -57,7 +57,7 @@ const CANCEL_REQUEST_BYTES = 16;
 
 /**
  * Sends a CancelRequest (PostgreSQL, "Frontend/Backend Protocol", 55.2.8). The request needs none of the server's
- * connections, which may all wait for the same lock. It gets no answer. If it cannot be sent, the statement runs on.
+ * connections, which may all wait for the same lock. It has no answer. If it cannot be sent, the statement continues.
  */
 function cancel(client: PoolClient): void {
   const { processID, secretKey } = client as unknown as BackendKey;

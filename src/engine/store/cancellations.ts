@@ -1,7 +1,7 @@
 /**
  * Cancels the open deliveries of a search that was deleted or silenced. There may be too many for one request, so the
- * request only marks the search. Claims and reads treat the deliveries of a marked search as cancelled, and a
- * background task cancels them page by page. The searches of a deleted client are deleted in the same way.
+ * request only marks the search. Claims and reads treat its earlier open deliveries as cancelled, and a background task
+ * cancels them page by page. The searches of a deleted client are also deleted page by page.
  */
 
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
@@ -9,7 +9,7 @@ import { attemptsUnderWay, LOGGED } from './attempts.ts';
 import type { Queryable } from './database.ts';
 import { NEVER_DELIVERED, OPEN } from './delivery-states.ts';
 
-/** SQL: whether delivery `d` (delivery-states.ts) of search `s` is cancelled, even if its row does not yet show it. */
+/** SQL: whether delivery `d` (delivery-states.ts) of search `s` counts as cancelled although its row is still open. */
 export const IS_CANCELLED = `(coalesce(d.generation < s.generation, false) and d.state in ${OPEN})`;
 /** SQL: whether search `s` still wants delivery `d`. */
 export const IS_WANTED = `s.deleted_at is null and s.notification_enabled and not ${IS_CANCELLED}`;
@@ -40,7 +40,7 @@ export async function readMarkedSearches(client: Queryable, limit: number): Prom
   return rows;
 }
 
-/** Cancels the open e-mail items of a search, of which there are few. Served by mail_items_search. */
+/** Cancels up to `limit` open e-mail items of a search. Resolves with their number. Served by mail_items_search. */
 export async function cancelMailItems(
   client: Queryable,
   { number, generation }: MarkedSearch,
@@ -68,7 +68,7 @@ export interface CancelledCursor {
  * Cancels the open deliveries in the next page of the search's deliveries, newest first. Resolves with the end of the
  * page, or null if there are no more. An attempt in progress continues, but its outcome finds no open row. Locked rows
  * are skipped: they are being settled or claimed, and a claim checks the generation. Served by deliveries_search and
- * the primary key.
+ * the primary keys.
  */
 export async function cancelPage(
   client: Queryable,

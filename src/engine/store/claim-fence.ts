@@ -1,11 +1,11 @@
 /**
  * Guarantees that no attempt begins after the answer to a request that silences a search, pauses an endpoint or deletes
- * a client. A claim reads these states without locking them, because locking would write a row for each search. So the
- * writer of such a state commits it and then waits for the claims that began earlier.
+ * a client. A claim reads these states without locking them, because each lock would write to the row of a search. So
+ * the writer of such a state commits it and then waits for the claims that began earlier.
  *
- * Proof: a claim takes a shared lock (the fence) one statement before the statement that claims, so its snapshot is
- * made after it has the fence. After the commit, `passed` reads the holders of the fence and waits for them. A claim
- * that takes the fence later makes its snapshot after the commit, and sees the new state.
+ * Proof: a claim takes a shared lock (the fence) one statement before the statement that claims. Its snapshot is
+ * therefore made after it has the fence. After the commit, `passed` reads the holders of the fence and waits for them.
+ * A claim that takes the fence later makes its snapshot after the commit, and sees the new state.
  */
 
 import { pause } from '../actor/waiting.ts';

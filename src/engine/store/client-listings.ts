@@ -1,6 +1,6 @@
 /**
  * Lists matches or deliveries of all searches of a client, by time. Their rows refer only to the search, and an index
- * by client would make every write more expensive. So the list is merged from the lists of the searches: first the head
+ * by client would make every write more expensive. So the statement merges the lists of the searches. It reads the head
  * of each list, then more rows of the lists that reach into the page. The result is exact, but at most `LISTED_MAX`
  * rows are listed and counted. For more, a caller must name a search.
  */
@@ -38,9 +38,9 @@ export const LISTED_MATCHES: ListedTable = { name: 'matches', condition: 'true' 
 export const LISTED_DELIVERIES: ListedTable = { name: ALL_DELIVERIES, condition: 'true' };
 
 /**
- * The beginning of a statement. Its table `listed` (id, at) has the first `$2` rows of client `$1`, and further rows
- * with the same time as the last of them. Its table `heads` has the searches with rows. Served by searches_client and,
- * for each search, by matches_search, or by deliveries_search and mail_items_search.
+ * The beginning of a statement. Its table `listed` (id, at) has the first `$2` rows of client `$1`, and may have more
+ * rows. Its table `heads` has the searches with rows. Served by searches_client and, for each search, by
+ * matches_search, or by deliveries_search and mail_items_search.
  */
 export function listedOfClient({ name, condition }: ListedTable, direction: Direction): string {
   const [beyond, last, endless] = direction === 'desc' ? ['>=', 'min', '-infinity'] : ['<=', 'max', 'infinity'];
@@ -64,7 +64,7 @@ export function listedOfClient({ name, condition }: ListedTable, direction: Dire
     )`;
 }
 
-/** The first `$2` rows of `listed`, which has more rows if several have the same time as the last one. */
+/** SQL for the first `$2` rows of `listed`. */
 export function cutOfListed(direction: Direction): string {
   return `(select id, at from listed order by at ${direction}, id ${direction} limit $2::bigint)`;
 }

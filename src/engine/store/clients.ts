@@ -1,7 +1,8 @@
 /**
- * Clients and their API keys. A key is shown only once, when it is created. PostgreSQL stores only its SHA-256 hash,
- * which suffices because the key has 256 random bits. Verified keys are cached for a few seconds, so that requests need
- * no query. A revoked key is refused as soon as its revocation is announced, and in any case within `STALENESS_MAX_MS`.
+ * Clients and their API keys. A key is shown only once, when it is created. PostgreSQL stores its public prefix and its
+ * SHA-256 hash, which suffices because the key has 256 random bits. Verified keys are cached for a few seconds, so that
+ * most requests need no query. A revoked key is refused as soon as its revocation is announced, and in any case within
+ * `STALENESS_MAX_MS`.
  */
 
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
@@ -55,7 +56,7 @@ export class ClientUnknownError extends Error {
   readonly code = 'CLIENT_UNKNOWN';
 }
 
-/** Each setting has the column with its name in snake case. */
+/** The column of a setting has the setting's name, in snake case. */
 const LIMITS = Object.keys(CLIENT_LIMIT_RANGES) as readonly (keyof ClientLimits)[];
 const SETTINGS: readonly (keyof ClientSettings)[] = [...LIMITS, 'noticeAddress', 'publicName'];
 const columnsOf = (settings: readonly string[]): string =>
@@ -77,7 +78,7 @@ export async function createClient(database: Queryable, { name, ...settings }: N
     [randomUuid(), name, ...SETTINGS.map((setting) => settings[setting] ?? null)],
   );
   const [created] = rows;
-  if (created === undefined) throw new ClientNameTakenError(`a client named ${JSON.stringify(name)} already exists`);
+  if (created === undefined) throw new ClientNameTakenError(`Client ${JSON.stringify(name)} exists. Use another name.`);
   return created;
 }
 
@@ -137,9 +138,9 @@ export async function createApiKey(
 }
 
 /**
- * Deletes the client, revokes its keys and makes its name available again. After this resolves, no attempt for the
- * client begins. Its searches are deleted later (cancellations.ts). Resolves with false if there is no such client.
- * Served by the primary key, api_keys_client and webhook_secrets_client.
+ * Marks the client as deleted, revokes its keys, deletes its webhook secrets and makes its name available again. After
+ * this resolves, no attempt for the client begins. Its searches are deleted later (cancellations.ts). Resolves with
+ * false if there is no such client. Served by the primary key, api_keys_client and webhook_secrets_client.
  */
 export async function deleteClient(database: Queryable, id: Uuid): Promise<boolean> {
   const { rowCount } = await database.query(
@@ -178,7 +179,7 @@ export async function revokeApiKey(database: Queryable, id: Uuid): Promise<boole
 
 const KEY_PATTERN = /^vigie_[0-9a-f]{8}_[A-Za-z0-9_-]{43}$/;
 
-/** Null if the key is malformed, unknown or revoked. For a recently verified key, the result is no promise. */
+/** Null if the key is malformed, unknown, revoked or of a deleted client. A cached result is returned synchronously. */
 export type VerifyApiKey = (key: string) => Principal | null | Promise<Principal | null>;
 
 /** Unknown keys are not cached, because a key may be created a moment later. */
@@ -187,7 +188,7 @@ export function apiKeyVerifier(database: Queryable, nowMs?: () => number) {
   return {
     // The cache has hashes as keys, so that no usable API key stays in memory.
     verify: (key: string) => (KEY_PATTERN.test(key) ? read(hash('sha256', key, 'base64')) : null),
-    /** To be called after a key was revoked or a client's limits changed. */
+    /** Call this after a key was revoked or a client was changed or deleted. */
     forget,
   };
 }

@@ -20,7 +20,7 @@ export async function readControls(database: Queryable): Promise<ReadonlyMap<str
   return new Map(rows.map((control) => [control.name, control]));
 }
 
-/** Pauses a stage. If it is already paused, time and, without a new one, reason stay. Served by the primary key. */
+/** Pauses a stage. A paused stage keeps its time and, if `reason` is null, its reason. Served by the primary key. */
 export async function pauseControl(database: Queryable, name: string, reason: string | null): Promise<void> {
   await database.query(
     `insert into controls (name, paused_at, reason) values ($1, clock_timestamp(), $2)

@@ -1,4 +1,4 @@
-/** The active couriers. Every claim has the number of its courier. The few rows are served by the primary key. */
+/** The table of couriers. Every claim has the number of its courier. The few rows are read by key or as a whole. */
 
 import { randomUuid } from '../domain/ids.ts';
 import { passed } from './claim-fence.ts';
@@ -45,9 +45,9 @@ export async function writeHeartbeat(client: Queryable, number: number): Promise
 
 /**
  * Declares those `silent` couriers dead whose heartbeat has not changed since it was read. Resolves with their numbers
- * after all claims in progress have ended. No process owns these numbers any more: a dead courier that wakes up cannot
- * claim (delivery-claims.ts) before it has a new number. The rows stay until `removeCouriers`, so that another process
- * finds the claims of the dead couriers if this process ends first. Served by the primary key.
+ * after all claims in progress have ended or expired. No process owns these numbers any more: a dead courier that wakes
+ * up cannot claim (delivery-claims.ts) before it has a new number. The rows stay until `removeCouriers`, so that
+ * another process finds the claims of the dead couriers if this process ends first. Served by the primary key.
  */
 export async function declareDead(
   client: Queryable,

@@ -1,8 +1,8 @@
 /**
  * Chooses among the servers of `DATABASE_URL`. As in libpq, the URL may name a primary and its standbys
  * (`postgres://user@host1:5432,host2:5432/vigie?target_session_attrs=read-write`; PostgreSQL, "Connection Strings"),
- * which may change roles at any time. Before the first connection, and after a connection breaks, all servers are asked
- * at once whether they accept writes. A promotion therefore affects the service like a restart of PostgreSQL.
+ * which may change roles at any time. Before the first connection, and after a connection breaks, Vigie asks all
+ * servers at once whether they accept writes. So a promotion affects the service like a restart of PostgreSQL.
  */
 
 import { Socket } from 'node:net';
@@ -11,8 +11,8 @@ import pg, { type DatabaseError } from 'pg';
 import { endsWithin } from '../actor/waiting.ts';
 
 /**
- * A socket that stays corked until the end of the tick. The client library corks each statement separately, so that ten
- * statements in a pipeline needed ten system calls and woke the server ten times.
+ * A socket that stays corked until the end of the tick. The client library corks each statement separately. With an
+ * ordinary socket, ten statements in a pipeline would need ten system calls and wake the server ten times.
  */
 export class CorkedSocket extends Socket {
   #isHolding = false;
@@ -32,7 +32,7 @@ export class CorkedSocket extends Socket {
 export interface DatabaseServers {
   /** The URL of one server, because the client library does not support several. */
   readonly url: string;
-  /** The `stream` of a client. It connects to the server that accepts writes. */
+  /** The `stream` of a client. If there is a choice of servers, it connects to the one that accepts writes. */
   readonly openSocket: (client?: { readonly ssl?: unknown }) => Socket;
 }
 
@@ -41,7 +41,7 @@ export class DatabaseUrlError extends Error {
   readonly code = 'DATABASE_URL_UNUSABLE';
 }
 
-/** No server accepts writes. `code` is 25006 if a server is a standby; otherwise the code of the first failure. */
+/** No server accepts writes. `code` is 25006 if a server is read-only; otherwise that of the first server's failure. */
 class NoPrimaryError extends Error {
   readonly code: string;
 
@@ -102,7 +102,8 @@ function readUrl(databaseUrl: string): { readonly urls: readonly string[]; reado
   if (authority === '') for (const name of ['host', 'port']) parameters.delete(name);
   const tail = parameters.size === 0 ? path : `${path}?${parameters.toString()}`;
   const urls = servers.map((server) => `${start}${user}${server.replace(/:$/, '')}${tail}`);
-  if (!urls.every((url) => URL.canParse(url))) throw new DatabaseUrlError('DATABASE_URL has an invalid host or port.');
+  if (!urls.every((url) => URL.canParse(url)))
+    throw new DatabaseUrlError('DATABASE_URL has an invalid host or port. Name each server as host:port.');
   return { urls, isChoice };
 }
 
@@ -172,7 +173,7 @@ async function assertPrimary(url: string): Promise<ServerAddress> {
 }
 
 /**
- * A session outside a pool, before its client connects. All answers must arrive within `answerMaxMs`. `end` destroys
+ * A session outside a pool, before its client connects. Each answer must arrive within `answerMaxMs`. `end` destroys
  * the connection if the server does not answer, and never rejects.
  */
 export function createSession({ url, openSocket }: DatabaseServers, name: string, answerMaxMs: number) {
@@ -219,7 +220,7 @@ class PrimarySocket extends CorkedSocket {
   }
 }
 
-/** Accepts a certificate with the name of any server, because the client library checks only one name. */
+/** Accepts a certificate with the name of any of the `hosts`, because the client library checks only one name. */
 function trustAll(ssl: unknown, hosts: readonly string[]): void {
   if (typeof ssl !== 'object' || ssl === null || 'checkServerIdentity' in ssl) return;
   Object.assign(ssl, {
@@ -236,6 +237,7 @@ export class DatabaseUnreachableError extends Error {
 
 /** What the operator can do, by SQLSTATE (PostgreSQL, Appendix A). */
 const REMEDIES: Readonly<Record<string, string>> = {
+  [READ_ONLY]: 'Promote a standby, or name the primary in DATABASE_URL.',
   '28P01': 'Correct the user and password in DATABASE_URL.',
   '28000': 'Allow the user in pg_hba.conf, or correct DATABASE_URL.',
   '3D000': 'Create the database, or correct DATABASE_URL.',
@@ -252,12 +254,8 @@ const REMEDIES: Readonly<Record<string, string>> = {
  */
 export function databaseUnreachable(url: string, cause: Error): DatabaseUnreachableError {
   const remedy = REMEDIES[(cause as DatabaseError).code ?? ''] ?? 'Start it there, or correct DATABASE_URL.';
-  return new DatabaseUnreachableError(
-    `PostgreSQL at ${addressOf(url)} cannot be used (${reasonOf(cause)}). ${remedy}`,
-    {
-      cause,
-    },
-  );
+  const message = `PostgreSQL at ${addressOf(url)} cannot be used (${reasonOf(cause)}). ${remedy}`;
+  return new DatabaseUnreachableError(message, { cause });
 }
 
 /** `host:port/name`, without user and password. */

@@ -14,7 +14,7 @@ export interface Database extends Queryable {
   connect(): Promise<pg.PoolClient>;
 }
 
-/** A value that can be sent as it is. Converting other values could fail. */
+/** The type of a parameter that the client library can write. Converting values of other types could fail. */
 export type Parameter = string | number | boolean | Date | Buffer | null;
 
 /** A statement with all its parameters, ready to be sent. */
@@ -141,8 +141,8 @@ export async function transaction<T>(database: Database, work: (client: Queryabl
 
 /**
  * Like `transaction`, but sends the last statements together with the commit. Such a commit includes every statement of
- * the transaction that has reached PostgreSQL. Therefore `work` returns the last statements instead of sending them:
- * all are complete before the first one is sent, and `work` can send no more after it has settled.
+ * the transaction that has reached PostgreSQL. Therefore `work` returns the last statements instead of sending them.
+ * All are complete before the first one is sent, and `work` can send no more after it has settled.
  */
 export async function pipelinedTransaction<T>(
   database: Database,
@@ -194,12 +194,12 @@ async function withinWork<T>(client: pg.PoolClient, work: (client: Queryable) =>
   }
 }
 
-/** Converts dates to text. If the client library cannot write a value, it skips that statement and sends the next. */
+/** Converts dates to text. Throws for an invalid date, so all statements must be converted before the first is sent. */
 function withTexts({ name, text, values }: Statement): pg.QueryConfig {
   return { name, text, values: values.map((value) => (value instanceof Date ? value.toISOString() : value)) };
 }
 
-/** Throws if a statement could not be sent, because no later statement, and above all no commit, may follow it. */
+/** Throws if the client library could not write a statement: the library itself would send the next or the commit. */
 function sendAll(client: pg.PoolClient, statements: readonly Statement[]): readonly Promise<pg.QueryResult>[] {
   let unsent: Error | null = null;
   const send = (statement: pg.QueryConfig): Promise<pg.QueryResult> => {
@@ -231,6 +231,5 @@ function sendAll(client: pg.PoolClient, statements: readonly Statement[]): reado
 
 /** PostgreSQL answers the commit of a failed transaction with `ROLLBACK` instead of an error. */
 function assertCommitted({ command }: pg.QueryResult): void {
-  if (command !== 'COMMIT')
-    throw new Error('the transaction was rolled back: a statement before its commit has failed');
+  if (command !== 'COMMIT') throw new Error('the transaction was rolled back: an earlier statement has failed');
 }

@@ -2,8 +2,8 @@
  * Detects connections that wait for an answer that will never arrive. A network that drops packets, or has lost the
  * state of the connection, sends no reset. A slow statement looks the same on this side, so a separate connection asks
  * PostgreSQL about the sessions of silent connections. A session that is running a statement is left alone, however
- * long that takes. If the session has already answered or is gone, or if the server cannot be queried, the connection
- * is dead and is destroyed. Its users see the same error as after a reset. Detection takes at most 20 s.
+ * long that takes. If the session has already answered or is gone, or if the server cannot be reached, the connection
+ * is dead and is destroyed. Its users see an error, as after a reset. Detection usually takes less than 20 s.
  */
 
 import type { EventEmitter } from 'node:events';
@@ -12,7 +12,7 @@ import pg from 'pg';
 import { startTask, type Task } from '../actor/task.ts';
 import { createSession, type DatabaseServers } from './database-servers.ts';
 
-/** A client that is monitored from its creation to its end. */
+/** A client that is monitored while its socket is connected. */
 interface WatchedClient {
   readonly client: pg.Client;
   readonly socket: Socket;

@@ -55,7 +55,7 @@ function rowOf({ stream, sequence, subject, headers, bytes, reason, failedKey }:
   };
 }
 
-/** The `sequences` of dead letters. `streamNumber` is that of `intake_position`. Served by the unique index. */
+/** Those of `sequences` that are dead letters. `streamNumber`: see `intake_position`. Served by the unique index. */
 export async function readDeadLettersOf(
   client: Queryable,
   stream: string,

@@ -1,6 +1,6 @@
 /**
- * The queue of deliveries: the recorder's inserts, and the reads by which couriers find due deliveries.
- * delivery-claims.ts claims rows for attempts, attempts.ts records outcomes, and retries.ts finds overdue retries.
+ * The queue of deliveries: the recorder's inserts, and the statements by which couriers find due deliveries.
+ * delivery-claims.ts claims rows for attempts, attempts.ts records outcomes, and retries.ts makes retries due.
  */
 
 import type { DueDelivery, Lane, NewDelivery } from '../domain/delivery.ts';
@@ -93,8 +93,8 @@ export async function readDue(client: Queryable, ranges: readonly BacklogRange[]
 }
 
 /**
- * The lanes that have due deliveries, except those of paused endpoints. Uses a loose scan of open_endpoint, whose cost
- * is proportional to the number of endpoints with open deliveries.
+ * The lanes that have due or claimed deliveries, except those of paused endpoints. Uses a loose scan of open_endpoint,
+ * whose cost is proportional to the number of endpoints with open deliveries.
  */
 export async function readDueLanes(
   client: Queryable,
@@ -127,7 +127,7 @@ export interface ExpiredHolds {
 }
 
 /**
- * Reads the next `limit` held deliveries between two ids, and makes those due that no delivery at the same endpoint
+ * Reads the next `limit` held deliveries between two ids, and makes those due that no delivery at their own endpoint
  * holds back. Deliveries of this age no longer wait for other endpoints. Served by open_held and open_undecided.
  */
 export async function releaseExpiredHolds(

@@ -125,7 +125,7 @@ export async function readAdminDelivery(database: Queryable, id: Uuid): Promise<
   return rows[0] ?? null;
 }
 
-/** Maximum number of deliveries that are listed for a pair. The list of a property shows more. */
+/** Maximum number of deliveries in an explanation. The list of deliveries shows more. */
 const PAIR_DELIVERIES_MAX = 1_000;
 
 /** The deliveries of a (search, property) pair, newest first. Served by deliveries_search and mail_items_search. */
@@ -134,8 +134,8 @@ export function listPairDeliveries(database: Queryable, match: SentMatch): Promi
 }
 
 /**
- * Counts webhooks in each open state. Also resolves with the earliest due time of all endpoints that are not paused.
- * Reads every open row.
+ * Counts webhooks in each open state. Also resolves with the earliest due time of the unclaimed deliveries to endpoints
+ * that are not paused. Reads every open row.
  */
 export async function countOpenDeliveries(database: Queryable) {
   const { rows } = await database.query<{ state: DeliveryState; count: number; oldest: Date | null }>(

@@ -1,8 +1,8 @@
 /**
- * Claims deliveries by key, each for one attempt. The state is checked after the row is locked; rows locked by another
- * transaction are skipped. The claim counts the attempt, before any byte is sent. A first attempt waits for deliveries
- * of its match that were recorded earlier (decisions, section 6, "Order"). Only rows decide whether it must wait, so
- * the order is the same across instances.
+ * Claims deliveries by key, each for one attempt. A claim checks the state after it has locked the row, and skips rows
+ * that another transaction has locked. It counts the attempt before any byte is sent. A first attempt waits for the
+ * first attempts of earlier deliveries of its match (decisions, section 6, "Order"). Only rows decide whether it must
+ * wait, so the order is the same across instances.
  */
 
 import { type DueDelivery, HELD_BACK_MAX_MS, type NewDelivery } from '../domain/delivery.ts';
@@ -29,22 +29,23 @@ export interface ClaimedDelivery extends DueDelivery, Omit<NewDelivery, 'generat
 
 /**
  * The reason why a row was not claimed. `held`: it waits until the first attempt of an earlier delivery of its match
- * has ended. `contended`: an earlier delivery is being settled, so the claim should be retried at once. `paused`: its
- * endpoint is paused, or is resuming and has an attempt in progress. `cancelled`: its search or client was deleted or
- * the search was silenced, and the row has now been cancelled.
+ * has ended. `contended`: another transaction has locked that earlier delivery, so the claim should be retried soon.
+ * `paused`: its endpoint is paused, or is resuming with another attempt. `cancelled`: its search or client was deleted
+ * or the search was silenced, and the row has now been cancelled.
  */
 export type Refusal = 'held' | 'contended' | 'paused' | 'cancelled';
 
 export interface Claims {
   readonly claimed: readonly ClaimedDelivery[];
-  /** Requested rows in neither collection are no longer due, or another transaction has locked them. */
+  /** Rows in neither collection are not due or are locked, or this courier may not claim any more (`CLAIM`). */
   readonly refused: ReadonlyMap<Uuid, Refusal>;
 }
 
 /**
  * A delivery that holds back a row of `due`: an earlier delivery of the same match whose first attempt has not ended.
- * At another endpoint, it does so only if the row is young (from id `$3` on) and that endpoint is not paused. A
- * silenced delivery holds nothing back. Served by open_undecided, the only index with this order, and endpoints_paused.
+ * At another endpoint, it does so only if the row is young (from id `$3` on) and that endpoint is not paused.
+ * Deliveries of an earlier generation hold nothing back. Served by open_undecided, the only index with this order, and
+ * endpoints_paused.
  */
 const PREDECESSOR = `
   (select e.id from open_deliveries e where ${isEarlier()} and ${isAtEndpoint('e', 'due.endpoint_key')}
@@ -89,10 +90,10 @@ function isEarlier(): string {
 
 /**
  * A row that is held back moves to the lane of held rows, which no scan for due rows reads. Its predecessor is locked
- * for this. A transaction that settles the predecessor either waits for this statement and then sees the held row, or
- * already has the lock; then the row keeps its lane. Predecessors are locked before claims are written, because a
- * statement cannot lock rows that it has updated. If the network delays the statement for longer than a courier uses a
- * claim, no claim is written.
+ * for this. A transaction that settles the predecessor may wait for this statement, and then sees the held row. If that
+ * transaction already has the lock, the row keeps its lane. Predecessors are locked before claims are written, because
+ * a statement cannot lock rows that it has updated. If the courier was declared dead, or the network has delayed the
+ * statement for longer than a courier uses a claim, no claim is written.
  */
 const CLAIM = `
   with named as materialized (
@@ -155,10 +156,10 @@ type ClaimRow = { readonly id: Uuid } & (
 );
 
 /**
- * Claims the due deliveries among `ids` for one attempt each. Claims none if `holder` was declared dead: the next death
- * of a courier would abort such claims during their attempts, and their matches would continue too early. `now`, by the
- * clock of this process, is the start of the attempts, which `webhook-timestamp` shows. PostgreSQL's clock may be hours
- * off, and receivers refuse webhooks whose time differs from theirs. Served by the primary keys.
+ * Claims the due deliveries among `ids` for one attempt each. Claims none if `holder` was declared dead. Otherwise the
+ * next courier's death would abort the attempts, and their matches would continue too early. `startedAt`, which
+ * `webhook-timestamp` shows, is `now` plus the duration of the claim, by the clock of this process. PostgreSQL's clock
+ * may be hours off, and receivers refuse webhooks whose time differs from theirs. Served by the primary keys.
  */
 export async function claimDeliveries(
   database: Database,
@@ -183,8 +184,8 @@ export async function claimDeliveries(
 /**
  * Gives back the deliveries among `ids` that `holder` has claimed but not sent, without counting the attempt. This
  * includes claims whose answer was lost while their commit was in progress. If a resend was requested during the
- * attempt, the attempt stays counted, because the new series begins after it, and deliveries that waited at the former
- * endpoint are released. Served by the primary key.
+ * attempt, the attempt stays counted, because the new series begins after it. Deliveries that waited for it at the
+ * former endpoint are then released. Served by the primary key.
  */
 export async function giveBack(database: Database, holder: number, ids: readonly Uuid[]): Promise<void> {
   const values = [holder, arrayLiteral(ids)];
@@ -198,7 +199,7 @@ export async function giveBack(database: Database, holder: number, ids: readonly
   });
 }
 
-/** Locks the rows of all couriers, because a claim that is being written is not visible yet. */
+/** Locks the rows whether `holder` has claimed them or not, because a claim that is being committed is not visible. */
 const LOCK_CLAIMS = {
   name: 'lock-claims',
   text: `

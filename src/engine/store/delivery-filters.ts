@@ -29,7 +29,7 @@ export interface TimeRange {
 export const ANY_DELIVERY: DeliveryFilter = { state: null, kind: null, channel: null, endpointKey: null };
 export const ANY_TIME: TimeRange = { from: null, to: null };
 
-/** The key of a client's endpoint: a URL, or an e-mail address in the form `mailto:`. */
+/** The key of a client's `endpoint`, which is a URL or an e-mail address after `mailto:`. */
 export async function readEndpointKey(database: Queryable, clientId: Uuid, endpoint: string): Promise<string> {
   const [, address] = /^mailto:(.*)$/is.exec(endpoint) ?? [];
   if (address === undefined) return endpointKeyOf(clientId, endpoint);
@@ -47,7 +47,7 @@ export function filterConditions(
   return { condition: `(${wanted} is null or ${isInState(wanted)}) and ${condition}`, values: [state, ...values] };
 }
 
-/** Conditions on values that never change, so that they can be checked before the state is looked up. */
+/** Conditions on stored columns, so that PostgreSQL can check them before it looks up the state. */
 export function factConditions(
   { kind, channel, endpointKey }: Omit<DeliveryFilter, 'state'>,
   alias: string,

@@ -154,7 +154,7 @@ export interface SentContent {
   readonly hidesContacts: boolean;
 }
 
-/** The parts of a webhook's body; null for an e-mail. Served by the primary keys. */
+/** The parts of a webhook's body; null for an e-mail, or if the snapshot is gone. Served by the primary keys. */
 export async function readSentContent(database: Queryable, id: Uuid): Promise<SentContent | null> {
   const { rows } = await database.query<SentContent>(
     `select d.head, snapshots.document, d.sequence, s.context, s.hide_property_contact as "hidesContacts"

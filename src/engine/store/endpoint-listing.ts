@@ -1,4 +1,4 @@
-/** The endpoints of a client: those that its searches name, those with waiting deliveries, and paused ones. */
+/** The endpoints of a client: those that its searches name, those with open deliveries, and paused ones. */
 
 import { endpointKeyOf } from '../domain/endpoint.ts';
 import type { Uuid } from '../domain/ids.ts';
@@ -21,8 +21,8 @@ type Row = Omit<OwnEndpoint, 'key'> & { readonly key: string | null };
 const IS_OF_CLIENT = 'length(key) = 32 and substr(key, 17, 8) = right($1::text, 8)';
 
 /**
- * Ordered by URL. Served by searches_client. Endpoints are read one by one, as there are thousands at most, and waiting
- * deliveries are looked up in open_endpoint.
+ * Ordered by URL. Served by searches_client. Scans all endpoints, as there are thousands at most, and looks up their
+ * open deliveries in open_endpoint.
  */
 export async function listOwnEndpoints(
   database: Queryable,

@@ -35,7 +35,7 @@ const PAUSE = `left join lateral (
     order by endpoints.key desc limit 1
   ) as pause on true`;
 
-/** Selects the rows `named` (key, url) as administered endpoints. */
+/** SQL that selects an `AdminEndpoint` for each row of `named` (key, url). */
 const shownOf = (named: string): string => `select ${COLUMNS} from (${named}) as named left join lateral (
     select coalesce(max(failure_streak), 0) as failure_streak,
       (array_agg(last_error order by last_failure_at desc nulls last))[1] as last_error,

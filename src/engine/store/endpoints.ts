@@ -1,4 +1,4 @@
-/** The stored state of endpoints. Couriers write it; operators and starting couriers read it. */
+/** The stored state of endpoints: what couriers have observed, and the pauses that clients and operators have set. */
 
 import type { AttemptError, DueDelivery } from '../domain/delivery.ts';
 import {
@@ -78,7 +78,7 @@ export async function recordObservations(
   return { dead: await pauseDeadEndpoints(client, failing, days), series };
 }
 
-/** The most recently used endpoints, from which a starting courier learns which ones do not answer. */
+/** The most recently used endpoints, so that a starting courier knows which ones do not answer. Reads all endpoints. */
 export async function readRememberedEndpoints(
   client: Queryable,
   limit: number,
@@ -99,10 +99,10 @@ export interface DeadEndpoint {
 }
 
 /**
- * Pauses the dead endpoints among `keys` (decisions, section 6): after a series of failures that lasts `days` days (0:
- * never), or after three 410s in a row that span an hour. If others were tried since the first failure and none has
- * answered, the fault is in our own network, and none is paused. Deliveries that wait for a paused endpoint are
- * released after their waiting time. Served by the primary key. Reads all endpoints only if one of `keys` seems dead.
+ * Pauses the dead endpoints among `keys` (decisions, section 6). An endpoint is dead after 20 failures in a row over
+ * `days` days (0: never), or after three 410s in a row over an hour. If others were tried since the first failure and
+ * none has succeeded, the fault is in our own network, and none is paused. Deliveries that wait for a paused endpoint
+ * are released after their waiting time. Served by the primary key. Reads all endpoints only if one seems dead.
  */
 export async function pauseDeadEndpoints(
   client: Queryable,
@@ -138,7 +138,7 @@ function isFaultOfItsOwn(row: string): string {
       where o.key <> ${row}.key and greatest(o.last_success_at, o.last_failure_at) >= ${row}.failing_since))`;
 }
 
-/** SQL: whether an endpoint is not paused, but has half of the failures that would pause it, over half of the time. */
+/** SQL: whether an unpaused endpoint has at least half of the failures that would pause it, over half of the time. */
 export function isHalfDead(endpoint: string, days: string): string {
   return `(${endpoint}.paused_at is null and ${days}::integer > 0
     and ${endpoint}.failure_streak >= ${DEAD_FROM_FAILURES / 2}
@@ -191,9 +191,9 @@ async function setPaused(
 }
 
 /**
- * Releases deliveries that may wait for this endpoint: for each match that has an earlier delivery here, the first held
- * delivery at each endpoint becomes due, and its next claim decides. No claim adds more, because the endpoint is
- * paused. Reads every held row. Served by open_held and open_undecided.
+ * Releases deliveries that may wait for this endpoint. For each match that has an earlier delivery here, the first held
+ * delivery at each endpoint becomes due, and its next claim decides. No claim holds back others for this endpoint,
+ * because it is paused. Reads every held row. Served by open_held and open_undecided.
  */
 async function releaseHeldBehind(client: Queryable, key: string): Promise<readonly DueDelivery[]> {
   const { rows } = await client.query<Omit<DueDelivery, 'lane'>>(

@@ -1,4 +1,4 @@
-/** Writes and reads the events of adverts. Documents show only the newest events, but this table has all of them. */
+/** Writes and reads the events of adverts. Documents show only the newest events; this table has all that are kept. */
 
 import type { AdvertEvent } from '../domain/advert.ts';
 import type { Uuid } from '../domain/ids.ts';

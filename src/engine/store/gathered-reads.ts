@@ -60,7 +60,6 @@ export function rememberReads<T>(
         ? known.found
         : ask(key, requestedAtMs);
     },
-    /** Drops the cache. */
     forget() {
       forgotten += 1;
       remembered.clear();

@@ -14,7 +14,7 @@ export interface KeyedRequest {
   readonly bodyHash: Buffer;
 }
 
-/** Null: the request is new. `under way`: it is in progress. `another body`: a different request had the key. */
+/** Null: the request is new. `under way`: it is in progress. `another body`: the key was used with another body. */
 export type FormerRequest = null | 'under way' | 'another body' | { readonly resourceId: Uuid };
 
 const KEPT_HOURS = 24;
@@ -36,7 +36,7 @@ export async function findFormerRequest(
 
 export type MadeOnce<T> = { readonly made: T } | { readonly former: Exclude<FormerRequest, null> };
 
-/** Runs `make` in a transaction, unless the request is in progress or was made before. Served by the primary key. */
+/** Runs `make` in a transaction, unless the key is in use or was used within a day. Served by the primary key. */
 export async function makeOnce<T extends { readonly id: Uuid }>(
   database: Database,
   request: KeyedRequest,
@@ -62,7 +62,7 @@ export async function makeOnce<T extends { readonly id: Uuid }>(
   });
 }
 
-/** Removes old keys, and resolves with their number. Served by idempotency_keys_created. */
+/** Removes up to `limit` expired keys, and resolves with their number. Served by idempotency_keys_created. */
 export async function removeIdempotencyKeys(client: Queryable, limit: number): Promise<number> {
   const { rowCount } = await client.query(
     `delete from idempotency_keys where (client_id, path, key) in (

@@ -7,7 +7,7 @@ import { NEWEST_MIGRATION } from './schema.ts';
 
 export interface StageFigures {
   readonly isPaused: boolean;
-  /** Number of messages or attempts in progress. */
+  /** Number of messages, attempts or e-mails in progress. */
   readonly inFlight: number;
   /** True if this instance alone runs the stage and the others with the role are standbys. */
   readonly leads: boolean;
@@ -15,7 +15,7 @@ export interface StageFigures {
 
 export interface IndexFigures {
   readonly searches: number;
-  /** The generation of the last rebuild (see table `controls`). */
+  /** Number of the last requested rebuild that is complete (see table `controls`). */
   readonly generation: number;
   /** ISO 8601. */
   readonly builtAt: string;
@@ -30,7 +30,7 @@ export interface Instance {
   readonly version: string;
   readonly startedAt: Date;
   readonly stages: Readonly<Record<string, StageFigures>>;
-  /** Components that have been failing for a while, beginning with the one that has failed longest. */
+  /** Actors that have been failing for a while, the longest first, and then the checks that fail now. */
   readonly failing: readonly FailingActor[];
   /** Null without the role `intake`. */
   readonly searchIndex: IndexFigures | null;
@@ -42,7 +42,7 @@ export type SeenInstance = Instance & { readonly seenAt: Date };
 const GONE_AFTER_SECONDS = 10;
 const FORGOTTEN_AFTER_SECONDS = 3_600;
 
-/** Stores a heartbeat. Resolves with the oldest compatible migration (store/schema.ts). Served by the primary key. */
+/** Stores a heartbeat. Resolves with the number of the migration that versions must know. Served by the primary key. */
 export async function showInstance(database: Queryable, instance: Instance): Promise<number> {
   const { rows } = await database.query<{ compatibleFrom: number }>({
     name: 'show-instance',

@@ -1,12 +1,12 @@
 /**
  * Elects the instance that takes in adverts. One instance leads and the others are standbys. If two instances pulled
- * from one consumer, changes of a property could be recorded out of order, and the older change would be dropped as
+ * from one consumer, they could record changes of a property out of order. The older change would then be dropped as
  * stale.
  *
  * The leader holds an advisory lock in a separate session. PostgreSQL releases the lock when the session ends, which is
  * immediate if the process dies. The leader sends a heartbeat every second. If it is frozen or cut off, another
- * candidate ends its session after `SILENCE_MAX_MS` without a heartbeat. An instance without other candidates keeps the
- * lead even if its heartbeats or their answers are late. Clocks of different processes are never compared.
+ * candidate ends its session after `SILENCE_MAX_MS` without a heartbeat. A lone instance keeps the lead while its
+ * heartbeats are late by less than `SILENCE_ALONE_MAX_MS`. Clocks of different processes are never compared.
  *
  * A frozen leader may resume without knowing that it was replaced, and it records on other connections. Therefore every
  * term has a number, the fencing token (Kleppmann, "How to do distributed locking", 2016). A recording transaction

@@ -1,7 +1,7 @@
 /**
  * The position up to which the stream of adverts is recorded in this database. The stream's consumer also stores a
- * position, but after a restore the database is older than that position, and the messages in between would never be
- * taken in again. The position in this table is restored together with the database.
+ * position, but a restored database is older than that position. The messages in between would then never be taken in
+ * again. The position in this table is restored together with the database.
  */
 
 import type { Queryable, Statement } from './database.ts';
@@ -94,7 +94,7 @@ export async function readIntakePosition(database: Queryable): Promise<StoredPos
 }
 
 /**
- * The last statement of a recording transaction. Connections use different rows, so that they rarely wait for one
+ * The last statement of a recording transaction. Most connections use different rows, so that they rarely wait for one
  * another's commits. Served by the primary key.
  */
 export function recordHighWaterMark(stream: number, { sequence, storedAtMs }: HighWaterMark): Statement {
@@ -135,7 +135,8 @@ const RESTORED_ABOVE_PER_SECOND = 10;
 /**
  * Stores what a term has found, so that the next term recognises a copy of this database or a different stream. A known
  * stream keeps its position. A restored database numbers further notifications above all that it may have sent; this
- * happens once per stream and copy, because both are stored. Has no effect after the term. Both tables have one row.
+ * happens once per stream and copy, because both are stored. Has no effect after the term's end. Both tables have one
+ * row.
  */
 export async function recordStart(database: Queryable, term: Term, start: FoundStart): Promise<void> {
   const { stream, clockBehind, recordedUpTo, isRestored, unledSeconds } = start;
@@ -152,8 +153,9 @@ export async function recordStart(database: Queryable, term: Term, start: FoundS
 }
 
 /**
- * Stores the position. `isPast`: all messages that may have been sent before a promotion are recorded again. Has no
- * effect after the term is over. Both tables have one row.
+ * Stores the position. `isPast`: true if every message that was handed out before the term is recorded. Until then the
+ * former timeline stays, so that the next term detects a promotion. Has no effect after the term's end. Both tables
+ * have one row.
  */
 export async function writeIntakePosition(
   database: Queryable,
@@ -171,7 +173,7 @@ export async function writeIntakePosition(
 
 /**
  * Stores that commits have waited for a standby since the position was written, so that its promotion loses none of
- * them. Has no effect after the term is over. Both tables have one row.
+ * them. Has no effect after the term's end. Both tables have one row.
  */
 export async function noteSynchronous(database: Queryable, term: Term): Promise<void> {
   await database.query({

@@ -1,7 +1,4 @@
-/**
- * SQL conditions on e-mail: whether a search is sent by e-mail, and the choices of its recipient. Choices are served by
- * the primary key.
- */
+/** SQL for e-mail: whether a search sends e-mails, and the choices of its recipient, served by the primary key. */
 
 import type { MailRules, RecipientChoice } from '../domain/mail.ts';
 
@@ -29,7 +26,7 @@ export function frequencyChosenBy(key: string): string {
 const IS_UNSUBSCRIBED = `(mail_key is not null and (${hasChosen('mail_key', ['unsubscription'])} or ${IS_STOPPED}))`;
 const IS_ERASED = `mail_key is not null and ${hasChosen('mail_key', ['erasure'])}`;
 const IS_REFUSED = 'mail_refused_at is not null';
-/** The columns of `MailStanding`. Choices are served by the primary key. */
+/** The columns of `MailStanding`. */
 export const MAIL_COLUMNS = `mail_key as "mailKey", ${IS_REFUSED} as "isRefused",
   ${IS_UNSUBSCRIBED} as "isUnsubscribed",
   case when mail_key is not null then ${frequencyChosenBy('mail_key')} end as "frequencyChosen", ${IS_ERASED} as "isErased"`;
@@ -45,7 +42,7 @@ export function emailStatusSql({ isMailAvailable, isConsentRequired }: MailRules
 
 /**
  * The address for e-mails. Null if there is none, the address was refused, or the recipient has unsubscribed or was
- * erased. Most searches have no address, so no choices are read for them. Choices are served by the primary key.
+ * erased. Most searches have no address, so PostgreSQL reads no choices for them.
  */
 export const MAIL_ADDRESS = `case when mail_key is not null and mail_refused_at is null
   and not ${isOpposed('mail_key')} and not ${IS_STOPPED}

@@ -1,4 +1,4 @@
-/** The last notified values of matches (decisions, section 16). Only the recorder reads and writes them. */
+/** The last notified values of matches (decisions, section 16). Only the recorder writes them. */
 
 import { THRESHOLD_FIELDS, type ThresholdField } from '../domain/event-thresholds.ts';
 import type { Uuid } from '../domain/ids.ts';
@@ -33,7 +33,7 @@ export async function readNotices(client: Queryable, matchIds: readonly Uuid[]):
   return rows;
 }
 
-/** These statements must run after those that write the matches. Served by the primary key. */
+/** Inserts notices, or replaces those of the same matches. Served by the primary key. */
 export function writeNotices(notices: readonly MatchNotice[]): readonly Statement[] {
   if (notices.length === 0) return [];
   return [

@@ -1,6 +1,6 @@
 /**
- * Matches: (search, property) pairs with a notification. Only a transaction that has locked the property's row writes
- * them, so no other writer can change a match between reading and writing it.
+ * Matches: (search, property) pairs with a notification. Only a transaction that has locked the property's row inserts
+ * or updates them. So no other writer can change a match between reading and writing it.
  */
 
 import type { AdvertEvent } from '../domain/advert.ts';
@@ -34,7 +34,7 @@ export interface Match {
   readonly cause: MatchCause | null;
 }
 
-/** A match as stored. */
+/** The stored members of a match that the recorder reads. */
 export type KnownMatch = Omit<Match, 'updatedAt' | 'cause'>;
 
 /** All matches of the properties `uuids`. Served by the unique index. */
@@ -92,7 +92,7 @@ export function updateMatches(matches: readonly Match[]): readonly Statement[] {
   ];
 }
 
-/** Records the start of matches that had not begun. Must run after `updateMatches`. Served by the primary key. */
+/** Records the start of matches. `updateMatches` updates the other columns. Served by the primary key. */
 export function beginMatches(matches: readonly Match[]): readonly Statement[] {
   if (matches.length === 0) return [];
   return [

@@ -1,8 +1,8 @@
 /**
  * Classifies failures of PostgreSQL. After a transient error, the caller retries or answers 503. Errors are transient
- * if PostgreSQL is unreachable, is shutting down, is overloaded, has no space left, refuses connections, or has
- * cancelled a statement in favour of others. Any other failure may be a bug of ours or of PostgreSQL (class XX): an
- * actor retries it a few times before it counts as a bug (actor/supervisor.ts).
+ * if PostgreSQL is unreachable, shutting down, overloaded or out of space, refuses connections, or has cancelled a
+ * statement in favour of others. Any other failure may be a bug of ours or of PostgreSQL (class XX). An actor retries
+ * it a few times before it counts as a bug (actor/supervisor.ts).
  */
 
 import { CommitUnknownError } from './database.ts';
@@ -84,7 +84,7 @@ export function isDatabaseOutage(error: unknown): boolean {
   return STATES.has(code) || (code.length === 5 && CLASSES.has(code.slice(0, 2)));
 }
 
-/** The server has no space, is broken or refuses access. Any statement fails, whatever file or table it uses. */
+/** The server lacks resources, is broken or refuses access. Any statement fails, whatever file or table it uses. */
 const REFUSES_ALL = /^(?:28|3D|42501|53|58|XX)/;
 
 /** The SQLSTATE with which a reachable server refuses all work; null for any other failure. */

@@ -9,7 +9,7 @@ export interface AdminSearch extends Pick<Search, 'id' | 'number' | 'clientId' |
   readonly deletedAt: Date | null;
 }
 
-/** Also finds deleted searches that still have deliveries. Null if there is none. Served by the unique index on id. */
+/** Also finds a deleted search until its row is removed. Null if there is none. Served by the unique index on id. */
 export async function readAnySearch(database: Queryable, id: Uuid): Promise<AdminSearch | null> {
   const { rows } = await database.query<Omit<AdminSearch, 'members'> & { members: StoredMembers }>(
     `select id, number, client_id as "clientId", members, created_at as "createdAt", deleted_at as "deletedAt"
@@ -20,7 +20,7 @@ export async function readAnySearch(database: Queryable, id: Uuid): Promise<Admi
   return row === undefined ? null : { ...row, members: membersOfStored(row.members) };
 }
 
-/** An index-only scan of searches_client. */
+/** Counts all clients' searches, by an index-only scan of searches_client. */
 export async function countSearches(database: Queryable): Promise<number> {
   const { rows } = await database.query<{ count: number }>(
     'select count(*)::integer as count from searches where deleted_at is null',

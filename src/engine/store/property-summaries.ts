@@ -111,7 +111,7 @@ export interface WantedProperty {
   readonly url: string | null;
 }
 
-/** Null if the property is not stored or has no summary yet. If several have the URL, the last crawled one. */
+/** Null if no such property is stored. If several have the URL, resolves with the last crawled one. */
 export function findStoredProperty(
   database: Queryable,
   { property, advert, url }: WantedProperty,

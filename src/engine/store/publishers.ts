@@ -15,7 +15,7 @@ export function insertPublishers(names: ReadonlyMap<string, string>): readonly S
   return [
     {
       name: 'insert-publishers',
-      // In one order, so that two transactions do not lock each other.
+      // In key order, so that two transactions do not deadlock.
       text: `
         insert into publishers (key, name, seen_on)
         select publisher ->> 0, publisher ->> 1, current_date
@@ -27,7 +27,7 @@ export function insertPublishers(names: ReadonlyMap<string, string>): readonly S
   ];
 }
 
-/** Names that begin so, folded and without a leading legal form, in alphabetical order. Served by the primary key. */
+/** Names that begin with `name`, both folded and without a leading legal form, in order. Served by the primary key. */
 export async function findPublishers(database: Queryable, name: string, max: number): Promise<readonly string[]> {
   const prefix = publisherPrefix(name);
   if (prefix === '') return [];
@@ -39,7 +39,7 @@ export async function findPublishers(database: Queryable, name: string, max: num
   return rows.map((row) => row.name);
 }
 
-/** Removes names that were not seen for longer; resolves with their number. Served by publishers_seen. */
+/** Removes up to `limit` expired names (`KEPT_DAYS`), and resolves with their number. Served by publishers_seen. */
 export async function removePublishers(client: Queryable, limit: number): Promise<number> {
   const { rowCount } = await client.query(
     `delete from publishers where key in (

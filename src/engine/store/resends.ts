@@ -1,8 +1,8 @@
 /**
- * Resends deliveries at the request of their client (decisions, section 11). The row stays the same, and so do the id,
- * bytes and sequence; the endpoint is the current one of the search. A final delivery begins a new series of attempts.
- * A delivery that is being sent does so after its attempt. A waiting delivery makes its next attempt now. The numbers
- * of attempts continue in the log.
+ * Resends deliveries at the request of a client or an operator (decisions, section 11). The row stays the same, and so
+ * do the id, bytes and sequence; the endpoint is the current one of the search. A final delivery begins a new series of
+ * attempts. A delivery that is being sent does so after its attempt. A waiting delivery makes its next attempt now. The
+ * numbers of attempts continue in the log.
  */
 
 import {

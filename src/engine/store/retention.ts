@@ -1,15 +1,14 @@
 /**
  * Removes expired data (defined in domain/retention.ts) in small batches.
  *
- * Dropping partitions by day would be cheaper and leave no dead rows. But an old row may still be needed: a delivery
- * that waits for a paused endpoint, its snapshot, or a match of a property that is still for sale. One such row would
- * keep a day's partition for months, and the couriers' indexes of open deliveries would have one part per day.
- * Therefore rows are deleted, at the cost of a second write per row, and vacuum cleans the pages (the schema makes it
- * run early). The primary keys of recorded rows are in time order, so a batch is a range of keys and needs no other
+ * Dropping partitions by day would be cheaper and leave no dead rows. But an old row may still be needed. Examples are
+ * a delivery that waits for a paused endpoint, its snapshot, or a match of a property that is still for sale. One such
+ * row would keep a day's partition for months, and the couriers' indexes of open deliveries would have one part per
+ * day. Therefore rows are deleted, at the cost of a second write per row, and vacuum cleans the pages (the schema makes
+ * it run early). The primary keys of recorded rows are in time order, so a batch is a range of keys and needs no other
  * index.
  *
- * Each batch is one statement in its own short transaction. Like all writers, it locks rows in key order. Two
- * concurrent runs do no harm.
+ * Each batch is one statement in its own short transaction. Two concurrent runs do no harm.
  */
 
 import { createdAtOf, firstUuidAt } from '../domain/ids.ts';
@@ -36,7 +35,7 @@ export async function readClock(client: Queryable): Promise<Date> {
 
 const RECORDED_AT = { events: 'recorded_at', search_changes: 'changed_at' } as const;
 
-/** Removes rows that were recorded before `before`, in order. Nothing refers to rows of these tables. */
+/** Removes rows that were recorded before `before`, the oldest first. No row refers to rows of these tables. */
 export async function* removeRecorded(client: Queryable, table: keyof typeof RECORDED_AT, before: Date): Batches {
   for await (const { after, last } of ranges<string>(client, table, '0', null)) {
     const count = await countOf(

@@ -1,8 +1,8 @@
 /**
- * How several versions can share a database. Most migrations only add something, so the older version can continue to
+ * How several versions can share a database. Most migrations only add something. So the older version can continue to
  * run while instances are restarted one by one, or start again after a rollback. Therefore a version accepts newer
- * migrations. A migration that removes something that older versions need calls `require_migration(number)`. It is
- * refused while an older version runs. After it, no older version starts, and one that still runs ends.
+ * migrations. A migration that removes something that older versions need calls `require_migration(number)`. It fails
+ * while an older version runs. Afterwards no older version can start, and a running one ends at its next heartbeat.
  */
 
 import { createHash } from 'node:crypto';
@@ -24,7 +24,7 @@ export interface SchemaState {
 }
 
 export interface UpgradeOptions {
-  /** Called once, with PostgreSQL's error, if a migration must wait for other sessions. */
+  /** Called with PostgreSQL's error if the first missing migration must wait for other sessions. */
   readonly onWaiting?: (reason: string) => void;
 }
 
@@ -107,7 +107,7 @@ async function hasTable(client: Pick<pg.Client, 'query'>, name: string): Promise
   return rows[0]?.exists === true;
 }
 
-/** Newer versions have the same initial migration. In former ones it was `0001_schema`, perhaps with another hash. */
+/** Later versions keep this initial migration. Versions before the first release had one with another name. */
 function assertFirst(run: readonly string[]): void {
   const first = KNOWN[0] as string;
   const former = run.find((name) => numberOf(name) === 1 && name !== first);

@@ -13,14 +13,14 @@ export interface SearchChange {
   readonly number: SearchNumber;
   /** Null if the search was deleted. */
   readonly members: SearchMembers | null;
-  /** True if the search has notifications. */
+  /** True if notifications are enabled. */
   readonly isNotifying: boolean;
 }
 
 /** A snapshot (`pg_snapshot`) to be passed to the next poll. Null requests all searches. */
 export type SearchHorizon = string;
 
-/** A returned promise delays the next change, because a search of maximum size takes milliseconds. */
+/** A returned promise delays the next change, because indexing a search of maximum size takes milliseconds. */
 export type OnSearch = (change: SearchChange) => Promise<void> | undefined;
 
 /** Searches per page. If all have the maximum size, a page takes seconds and a hundred megabytes of memory. */

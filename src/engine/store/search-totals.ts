@@ -1,6 +1,6 @@
 /**
  * The totals of each client's searches, and the check of limits. Triggers update the totals in the transaction that
- * writes a search. So the totals are always exact, and no query counts searches.
+ * writes a search. So the check counts no searches, and only the matches are estimates.
  */
 
 import { pause } from '../actor/waiting.ts';
@@ -149,21 +149,21 @@ export async function correctMatchTotals(database: Queryable, { adverts, matched
 /** PostgreSQL's SQLSTATE for a lock that is not available (`nowait`). */
 const LOCK_NOT_AVAILABLE = '55P03';
 
-/** Another process holds the lock. */
+/** Another transaction holds the lock. */
 class LockTakenError extends Error {
   readonly code = LOCK_NOT_AVAILABLE;
 }
 
 const FIRST_PAUSE_MS = 5;
 const PAUSE_MAX_MS = 100;
-/** The pauses between the tries take six seconds together. A writer usually holds the lock for milliseconds. */
+/** The pauses between the tries take about six seconds together. A writer usually holds the lock for milliseconds. */
 const TRIES_MAX = 60;
 
 const lastOf = new Map<Uuid, Promise<unknown>>();
 
 /**
- * Runs `work` after all earlier writers of the client in this process. If another process has the lock, `work` throws
- * `LockTakenError` before it writes anything, and is retried. Throws the last error.
+ * Runs `work` after all earlier writers of the client in this process. If another transaction has the lock, `work`
+ * throws `LockTakenError` before it writes anything, and is retried. Throws the last error.
  */
 export async function withWriteLock<T>(clientId: Uuid, work: () => Promise<T>): Promise<T> {
   const before = lastOf.get(clientId);

@@ -46,8 +46,8 @@ export const SEARCH_COLUMNS = `${OTHER_COLUMNS}, members`;
 const UNSET_MEMBERS = { title: '', ...SEARCH_DEFAULTS };
 
 /**
- * Assigns the members one by one. Spreading `stored` would give every combination of names its own hidden class in V8,
- * and reading the members of the million searches that the matcher loads would then be ten times slower.
+ * Assigns the members one by one. Spreading `stored` would give every combination of names its own hidden class in V8.
+ * Reading the members of the million searches that the matcher loads would then be ten times slower.
  */
 export function membersOfStored(stored: StoredMembers): SearchMembers {
   const differing: Readonly<Record<string, unknown>> = stored;
@@ -335,9 +335,9 @@ const RECORDED = [
 const CHANGES_MAX = 200;
 
 /**
- * Records the former values before a change of criteria or notifications, so that explanations can show the criteria of
- * an earlier time. Call it before the change, in the same transaction. Resolves with true if such values change; the
- * caller then increments the version. Served by search_changes_search.
+ * Records the former values before a change of criteria, endpoints or notifications, so that explanations can show
+ * those of an earlier time. Call it before the change, in the same transaction. Resolves with true if such values
+ * change; the caller then increments the version. Served by search_changes_search.
  */
 async function recordSearchChange(
   client: Queryable,

@@ -1,7 +1,7 @@
 /**
  * The settings of each session of Vigie. Installers and administrators may have set other values for a role, a database
- * or the server, but Vigie's statements, their plans and durability, and the client library's parsers rely on these
- * values. Operators decide only compression, `search_path` and settings of the whole server.
+ * or the server. But Vigie's statements, their plans and durability, and the client library's parsers rely on these
+ * values. Operators decide the other settings, for example `search_path`, except those that `beginSession` sets.
  */
 
 import type pg from 'pg';
@@ -24,7 +24,7 @@ export const SESSION_SETTINGS: SessionSettings = {
   // Transactions: a statement sees everything that was committed before it, and an error does not end the session.
   default_transaction_isolation: 'read committed',
   exit_on_error: 'off',
-  // No general time limits, because each kind of work sets its own.
+  // The only general time limit is for idle transactions. Each kind of work sets its own limits.
   statement_timeout: 0,
   lock_timeout: 0,
   transaction_timeout: 0,
@@ -50,14 +50,14 @@ export const SESSION_SETTINGS: SessionSettings = {
 export const PLANS = {
   /**
    * For arbitrary statements, which are planned each time for their parameters. A plan that was cached while a table
-   * was empty would continue to scan the whole table: within a minute of deliveries, claims became ten times as
+   * was empty would continue to scan the whole table. Within a minute of deliveries, claims became ten times as
    * expensive.
    */
   requests: { plan_cache_mode: 'force_custom_plan' },
   /**
    * For the few statements of the pipeline. Each is planned once per connection, because planning takes as long as
    * running. Plans must use indexes, even if a table is small at that time. Hash joins are allowed, because the keys
-   * limit the joined rows; so a row costs as much in a batch of 200 as in one of 10.
+   * limit the joined rows. So a row costs as much in a batch of 200 as in one of 10.
    */
   pipeline: {
     plan_cache_mode: 'force_generic_plan',

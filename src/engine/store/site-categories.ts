@@ -42,7 +42,8 @@ export async function setSiteCategories(
       [names],
     );
     const [used] = gone.length === 0 ? [] : await findUsed(client, gone);
-    if (used !== undefined) throw new SiteCategoryInUseError(`searches name the site category ${used.name}`);
+    if (used !== undefined)
+      throw new SiteCategoryInUseError(`Searches name the site category ${used.name}. Keep it or change the searches.`);
     // Served by the unique index on `name`.
     await client.query('insert into site_categories (name) select unnest($1::text[]) on conflict (name) do nothing', [
       names,

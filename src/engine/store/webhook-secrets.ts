@@ -29,7 +29,6 @@ export function rememberWebhookSecrets(database: Queryable, nowMs?: () => number
     /** The secrets of each client, from the cache if they were read recently. */
     read: (clientIds: readonly Uuid[]) =>
       Promise.all(clientIds.map(async (id) => [id, (await read(id)) ?? NO_SECRETS] as const)),
-    /** Drops the cache. */
     forget,
   };
 }

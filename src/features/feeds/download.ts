@@ -114,7 +114,7 @@ async function fetchFile(url: string, version: string | null, fetching: Fetching
   throw new Error(`the server ${statusCode < 400 ? redirected : `answered ${statusCode}`}`);
 }
 
-/** Inverse of `versionOf`. */
+/** Headers that request the file only if it no longer has `version`, a result of `versionOf`. */
 function conditionsOf(version: string | null): Record<string, string> {
   const { etag, modified } = JSON.parse(version ?? '{}') as { etag?: string; modified?: string };
   return { ...(etag && { 'if-none-match': etag }), ...(modified && { 'if-modified-since': modified }) };

@@ -80,7 +80,7 @@ function inWords(error: Error, file: string | null): Error {
 async function end(database: Database, broker: Broker, source: string, stopping: AbortSignal): Promise<void> {
   const clock = () => new Date();
   const count = await withSource(database, source, () => endSource({ database, broker, source, stopping, clock }));
-  print(`The source ${source} was removed. ${count} of its adverts expire.`);
+  print(`The source ${source} was removed. Adverts that expire: ${count}.`);
 }
 
 async function readSnapshot(

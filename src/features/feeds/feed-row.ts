@@ -1,6 +1,6 @@
 /**
  * Rows that the formats return one by one: an advert, a complaint, or a row that is left out. A format uses the member
- * names of the intake contract, and is independent of sources and earlier publications.
+ * names of the intake contract. Of earlier files of the source, it knows only the decimal signs.
  */
 
 import { decodeHTML } from 'entities';
@@ -74,7 +74,7 @@ export type FeedRow = AdvertRow | ComplaintRow | LeftOutRow;
 export const NAMES_COLUMNS = 'the row names columns';
 export const NOTHING_UNDERSTOOD = 'none of the values is understood';
 
-/** `habits`: the decimal signs learned from the source so far. The result returns the updated ones. */
+/** `habits`: the decimal signs learned from the source so far. `numbers` of the reading has the updated ones. */
 export type FeedFormat = (bytes: AsyncIterable<Buffer>, habits: DecimalHabits) => FeedReading;
 
 export interface FeedReading {
@@ -85,7 +85,7 @@ export interface FeedReading {
 
 const REFERENCE_LENGTH_MAX = 200;
 
-/** Null if the reference can identify an advert. */
+/** Why the reference cannot identify an advert; null if it can. */
 export function referenceFault(reference: string): string | null {
   if (reference === '') return 'the reference is missing';
   if (reference.length > REFERENCE_LENGTH_MAX) return `the reference is longer than ${REFERENCE_LENGTH_MAX} characters`;

@@ -1,6 +1,6 @@
 /**
  * Publishes agencies' files as adverts. An instance with the role `feeds` reads its sources and `vigie feed` reads one
- * file; both publish to the intake like a crawler. Operators list, show and run feeds: a request to run one is written
+ * file; both publish to the intake like a crawler. Operators list, show and run feeds. To run one, they write a request
  * to its row, which the reader polls every few seconds.
  */
 
@@ -59,7 +59,7 @@ async function openFeeds(parts: Parts): Promise<void> {
   measureFeeds(parts, sources);
 }
 
-/** Every instance reports the same values: aggregate them by the maximum over instances. */
+/** Every instance with this role reports the same values: aggregate them by the maximum over instances. */
 function measureFeeds({ metrics, database }: Parts, sources: readonly FeedSource[]): void {
   const beganAt = Date.now();
   const names = sources.map(({ name }) => name);

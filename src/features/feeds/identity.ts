@@ -36,7 +36,7 @@ export function contentJson({ property, advert }: FeedIdentity, content: FeedCon
   return JSON.stringify(halves).slice(1);
 }
 
-/** Drops features that earlier versions did not read if the rest was published so: an upgrade causes no change. */
+/** Drops features that earlier versions did not read if `hash` is that of the rest: an upgrade causes no change. */
 export function asPublished(
   content: FeedContent,
   laterFeatures: readonly string[] | undefined,

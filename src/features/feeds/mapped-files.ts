@@ -28,7 +28,7 @@ const DEPTH_MAX = 64;
 /** Limit of stray quotation marks in one line, because each costs time in proportion to the value before it. */
 const STRAY_QUOTES_MAX = 200;
 
-/** Throws `SnapshotRefusedError`, also if a path occurs in no advert, which is usually a mistake in the mapping. */
+/** Throws `SnapshotRefusedError`, also if a required path occurs in no advert, usually a mistake in the mapping. */
 export async function* readMapped(
   bytes: Chunks,
   mapping: Mapping,
@@ -67,7 +67,7 @@ function wrongPaths(missing: Iterable<string>, names: Iterable<string>): Snapsho
 }
 
 interface NamedRecord extends FileRecord {
-  /** Every path that occurred in the file. */
+  /** The paths that occur in the record, or the columns of the file, for suggestions. */
   readonly names: Iterable<string>;
 }
 
@@ -80,7 +80,7 @@ const READERS: Readonly<Record<Mapping['format'], Read>> = {
   xml: readXml,
 };
 
-/** Collects lines with a quotation mark inside a value. Their rows are parsed to the end and then left out. */
+/** Collects complaints about lines with a quotation mark inside a value, whose rows the parser skips. */
 function createStrayQuotes() {
   const rows = new Map<number, ComplaintRow>();
   let [line, count] = [0, 0];
@@ -91,7 +91,7 @@ function createStrayQuotes() {
       yield* rows.values();
       rows.clear();
     },
-    /** Rethrows errors of the header and of other kinds. Throws `SnapshotRefusedError` if a line has too many. */
+    /** Rethrows errors of the header and of other kinds. Throws `SnapshotRefusedError` for too many marks in a line. */
     skip(error: CsvError | undefined): undefined {
       const isStray = error?.code === 'INVALID_OPENING_QUOTE' || error?.code === 'CSV_INVALID_CLOSING_QUOTE';
       if (!isStray || error.records === 0) throw error;

@@ -33,7 +33,7 @@ const UNKNOWN = null;
 const TRUE = /^(?:true|1|yes|y|oui|o|ja|si|sí|sim)$/i;
 const FALSE = /^(?:false|0|no|n|non|nein|não|nao)$/i;
 
-/** Converts an advert of a file in another format. */
+/** Converts one advert of a file that has a mapping. */
 export function mappedRow(record: FileRecord, mapping: Mapping, numbers: NumberReader): FeedRow {
   const { line } = record;
   for (const [path, accepted] of mapping.only)
@@ -115,7 +115,7 @@ function isMeant(item: unknown, where: NonNullable<MappedPath['where']>): boolea
   });
 }
 
-/** Why a value cannot be converted. A value is a text, a number, a flag or a list. */
+/** Why a value cannot be converted. A converted value is a text, a number, a flag or a list, so it has no `fault`. */
 interface Fault {
   readonly fault: string;
 }
@@ -193,7 +193,7 @@ export function valueAt(tree: unknown, [step, ...rest]: readonly string[]): unkn
   return valueAt((tree as Tree)[step], rest);
 }
 
-/** The text of an element that has attributes. */
+/** The text of an XML element that has attributes; any other value unchanged. */
 function textOfElement(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(textOfElement);
   const isElement = typeof value === 'object' && value !== null && '#text' in value;

@@ -20,7 +20,7 @@ const value = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 const accepted = z.union([value, z.array(value)]);
 const placeSchema = z.strictObject({
   path: z.string().min(1),
-  /** Replacements for values of the file. If the member has codes, a value that is not listed or a code is unknown. */
+  /** Replacements of values. If the member has codes, a value of the file that is neither listed nor a code is lost. */
   values: z.record(z.string(), value).optional(),
   /** Keeps only items that have one of these values at each path. */
   where: z.record(z.string(), accepted).optional(),

@@ -80,8 +80,8 @@ function habitOf(habits: DecimalHabits, member: string): DecimalSign | null {
 const CLEAR_FROM = 10;
 
 /**
- * The sign that the counts show. So that a few values typed differently do not change a source's habit, the habit
- * itself counts as one value, or as a hundredth of the values read by it, even if no value shows it today.
+ * The sign that at least ten times as many values show as the other one; null if neither. A few values typed
+ * differently must not change a habit: it counts as a hundredth of the values read by it, and at least as one.
  */
 function clearSign(
   counts: Readonly<Record<DecimalSign, number>>,
@@ -112,7 +112,7 @@ const MONEY: ReadonlyMap<string, RegExp> = new Map([
   ['condominiumFees', money(A_YEAR)],
 ]);
 
-/** Accepted after a number: the unit that the contract uses for the member, in any case. */
+/** Accepted after a number: the unit that the contract uses for the member, in upper or lower case. */
 const UNITS: ReadonlyMap<string, RegExp> = new Map([
   ...MONEY,
   ['surface', SQUARE_METRES],
@@ -164,7 +164,7 @@ function withoutUnit(text: string, member: string): string {
   return MONEY.has(member) ? bare.replace(new RegExp(`^${EURO} ?(?=[\\d+-])`, 'i'), '') : bare;
 }
 
-/** `shows`: null if the number shows no decimals. */
+/** `shows`: the decimal sign that the number reveals; null if it reveals none. */
 const numberOf = (sign: string, digits: string, shows: DecimalSign | null): Parsed => ({
   kind: 'number',
   value: Number(sign + digits),

@@ -192,7 +192,7 @@ function moneyOf(record: Reader) {
   };
 }
 
-/** Field 302 as a code of the contract. Other values mean both parties or neither. */
+/** Field 302 as a code of the contract. Other numbers mean both parties or neither; other words are not understood. */
 function responsibleOf(word: string): number | null | undefined {
   const [, name = word] = /^(?:(?:a la )?charges? )?(?:de l.|du )?(acquereur|vendeur)$/.exec(word) ?? [];
   if (name === '1' || name === 'acquereur') return 1;
@@ -318,7 +318,7 @@ function cutOff({ number }: Line): SnapshotRefusedError {
   return new SnapshotRefusedError(`The file is cut off: its last line, ${number}, is incomplete.`);
 }
 
-/** Property types by the start of the folded Poliris word (columns as in SeLoger's version 4.09). */
+/** Property types by the start of the folded Poliris word (SeLoger's version 4.09); the position is the code. */
 const PROPERTY_TYPES: readonly RegExp[] = [
   /^(?:appartement|loft|duplex|studio)s?\b/,
   /^(?:maison|villa|chateau|hotel particulier|chalet|ferme|manoir|mas|moulin|modele de maison)s?\b/,

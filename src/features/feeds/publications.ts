@@ -36,7 +36,7 @@ export function firstReference(reference: string, stored: ReadonlyMap<string, Pu
 
 /** The results of a source's last snapshot: shown to operators, and used by the next check. */
 export interface SourceReport extends Partial<Omit<SnapshotOutcome, 'gone'>> {
-  /** When the source was last checked; `gaveAt`: when it last gave a file. */
+  /** When its address was requested or its file read; `gaveAt`: when it gave a new file or confirmed the last one. */
   readonly lookedAt?: string;
   readonly gaveAt?: string;
   /** When its last snapshot was read. */
@@ -48,7 +48,7 @@ export interface SourceReport extends Partial<Omit<SnapshotOutcome, 'gone'>> {
   readonly decimals?: DecimalHabits;
   /** Why the last snapshot was refused; null if it was accepted. */
   readonly refusal?: string | null;
-  /** When an operator requested a snapshot; null once it has been read. */
+  /** When an operator requested a snapshot; null once that request was carried out. */
   readonly requestedAt?: string | null;
 }
 
@@ -100,7 +100,7 @@ interface PublicationRow extends OtherKeys, Pick<Publication, 'hash' | 'first' |
   readonly publishedAt: Date;
 }
 
-/** Read in pages, by the primary key. */
+/** The publications of a source by reference, read in pages. Served by the primary key. */
 export async function readPublications(client: Queryable, source: string): Promise<Map<string, Publication>> {
   const found = new Map<string, Publication>();
   // Most adverts have the same members as others: keep one copy of each text.
@@ -123,7 +123,7 @@ export async function readPublications(client: Queryable, source: string): Promi
   }
 }
 
-/** Stored before the first publication, so that adverts are known even after a crash. Served by the primary key. */
+/** Stores adverts before their first publication, so that they are known after a crash. Served by the primary key. */
 export async function announcePublications(client: Queryable, source: string, references: readonly string[]) {
   if (references.length === 0) return;
   await client.query(
@@ -133,7 +133,7 @@ export async function announcePublications(client: Queryable, source: string, re
   );
 }
 
-/** Stored after the acknowledgement. Served by the primary key. */
+/** Stores publications after their acknowledgement. Served by the primary key. */
 export async function recordPublications(
   client: Queryable,
   source: string,
@@ -223,7 +223,7 @@ export async function noteReading(
   );
 }
 
-/** The reading process renews its note every five seconds: an older note belongs to a process that has died. */
+/** The reading process renews its note every five seconds. Without a renewal for 30 seconds, the process has died. */
 const READING = `case when (report #>> '{reading,at}')::timestamptz > now() - interval '30 seconds' then report -> 'reading' end`;
 
 const SOURCES = `

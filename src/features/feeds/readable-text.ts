@@ -22,7 +22,7 @@ export function textFault(text: string): string | null {
 
 export const UTF8 = 'utf-8';
 
-/** Throws `SnapshotRefusedError` if the text ends within a character. */
+/** Throws `SnapshotRefusedError` if text in UTF-8 ends within a character. */
 export async function* decoded(bytes: AsyncIterable<Buffer>, encoding = UTF8): AsyncGenerator<string> {
   if (encoding !== UTF8) {
     const decoder = new TextDecoder(encoding);
@@ -44,7 +44,7 @@ export async function* decoded(bytes: AsyncIterable<Buffer>, encoding = UTF8): A
     throw new SnapshotRefusedError(`The file is not ${encoding} throughout: it is cut off within a character.`);
 }
 
-/** Passes bytes on, and throws `SnapshotRefusedError` at their end if they are UTF-8, unlike other encodings' text. */
+/** Passes bytes on. At the end, throws `SnapshotRefusedError` if they are UTF-8 beyond ASCII, so not in `encoding`. */
 export async function* withoutUtf8(bytes: AsyncIterable<Buffer>, encoding: string): AsyncGenerator<Buffer> {
   let open: Buffer = Buffer.alloc(0);
   let [isPlain, isUtf] = [true, true];
@@ -76,7 +76,7 @@ export function utf8Text(bytes: Buffer): string {
   return isUtf8(bytes) ? text : text.replaceAll('\ufffd', DAMAGED);
 }
 
-/** With a wrong encoding, most adverts contain damaged characters. */
+/** Throws `SnapshotRefusedError` if most adverts contain damaged characters, because the encoding is then wrong. */
 export function refuseWrongEncoding(damaged: number, all: number, encoding: string): void {
   if (damaged * 2 > all)
     throw new SnapshotRefusedError(

@@ -47,13 +47,13 @@ export interface SnapshotOptions {
 }
 
 export interface SnapshotInput {
-  /** `habits`: decimal signs learned from the source. Called again if reading the rows changes them. */
+  /** `habits`: decimal signs learned from the source. Called again if the rows change them, or renumber an agency. */
   readonly rows: (habits: DecimalHabits) => FeedReading;
   /** Hash of all bytes; available once the rows have been read. */
   readonly hash: () => string;
 }
 
-/** Slightly less than a day, because the clock of the file's writer may differ from ours. */
+/** Less than a day, because a daily file does not arrive at the same time every day. */
 export const REPUBLISHED_AFTER_MS = 20 * 3_600_000;
 const ADVERTS_MAX = 300_000;
 const CONTENT_LENGTH_MAX = 256 * 1_024;
@@ -111,7 +111,7 @@ interface Plan {
   readonly carried: readonly Carried[];
 }
 
-/** What a reading assumes. The reading may show that other assumptions are needed. */
+/** The assumptions of a reading. The reading may show that others are needed. */
 interface Basis extends Renumbering {
   readonly habits: DecimalHabits;
 }
@@ -327,7 +327,7 @@ export async function endSource(options: Omit<Publishing, 'isAll' | 'isForced'>)
   return stored.length;
 }
 
-/** Publishes the expiry of adverts, then removes them. */
+/** Publishes the expiry of adverts, then removes their rows. */
 async function expirePublished(
   expiring: readonly Carried[],
   crawledAt: Date,

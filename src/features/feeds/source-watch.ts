@@ -1,7 +1,7 @@
 /**
  * The role `feeds`: checks its sources every few seconds and reads their files. A file is read when it has not changed
  * for a minute, because uploads take time. An address is requested at the source's interval. Up to four sources are
- * read at once, one per host, so that a slow server delays no other source. Only one snapshot is in memory at a time.
+ * read at once, one per host, so that one slow server delays no other. Only one snapshot is in memory at a time.
  */
 
 import { readFileSync } from 'node:fs';
@@ -75,7 +75,7 @@ export async function startFeeds(options: FeedsOptions): Promise<Pick<Task, 'run
   };
 }
 
-/** Uses the clock of this process, because the file's timestamp comes from the machine that wrote it. */
+/** Uses the clock of this process, because the clock of the machine that wrote the file may differ. */
 function createSettling({ nowMs, settledAfterMs = SETTLED_AFTER_MS }: FeedsOptions) {
   const seen = new Map<string, { readonly version: string; readonly sinceMs: number }>();
   return (name: string, version: string): boolean => {
@@ -106,7 +106,7 @@ async function checkFile(
   const isNew = found.version !== known.version;
   const isRequested = Boolean(known.requestedAt);
   if (!isWritten && !isRequested) return;
-  // The adverts of an unchanged file are kept alive until the source counts as silent.
+  // The adverts of an unchanged file are published again until the source counts as silent.
   const isShown = isOlder(known.readAt, REPUBLISHED_AFTER_MS, watch) && !isSilent(known, source, watch);
   if (!isNew && !isRequested && !isShown) return;
   await noted(source, watch, (onBytes) => read(source, { ...found, isGiven: isNew, onBytes }, stopping, watch));

@@ -36,7 +36,7 @@ export async function createSpool() {
   };
   return {
     async add({ content, ...head }: Planned): Promise<void> {
-      // JSON contains neither tabs nor line breaks.
+      // `JSON.stringify` escapes tabs and line breaks.
       buffered += `${JSON.stringify(head)}\t${content}\n`;
       if (buffered.length > BUFFERED_MAX) await flush();
     },

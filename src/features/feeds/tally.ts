@@ -22,7 +22,7 @@ export interface SnapshotOutcome {
 export const TOLD_MAX = 50;
 /** If a larger share of the previously known adverts lose a member, there is a warning. */
 const LOSING_SHARE_MAX = 0.1;
-/** This many prices changed by over a fifth, in over half of the adverts, suggest reused references: a refusal. */
+/** At least this many price changes of over a fifth, in over half of the adverts, are a sign of reused references. */
 const JUMPS_REFUSED_FROM = 3;
 
 export type Tally = ReturnType<typeof createTally>;

@@ -2,7 +2,7 @@
  * E-mails to a client's notice address. They report endpoints that have been paused, or that have failed for half the
  * time that leads to a pause (decisions, section 6). One e-mail covers such endpoints of a client: it names the first
  * 20 and counts the others. A client gets at most one an hour. Each notice is sent at least once, because endpoints are
- * marked as notified afterwards. A failed attempt is repeated an hour later.
+ * marked as notified afterwards. After a failure that is not permanent, the next attempt is an hour later.
  */
 
 import { startTask } from '../../engine/actor/task.ts';
@@ -29,7 +29,7 @@ export interface NoticeDependencies extends Pick<MailingDependencies, Shared> {
 }
 
 const CHECK_EVERY_MS = 60_000;
-/** Per check, over all clients. Later checks read the others: those of a client that got an e-mail, after an hour. */
+/** Limit of a check, over all clients. Later checks read the rest; for a client that got an e-mail, after an hour. */
 const ENDPOINTS_MAX = 1_000;
 const SHOWN_MAX = 20;
 const URL_LENGTH_MAX = 200;
@@ -92,7 +92,7 @@ interface DueNotice {
 const IS_NOTICE_DUE = `notice_address is not null
   and coalesce(notice_tried_at, '-infinity') < statement_timestamp() - interval '1 hour'`;
 
-/** Scans all endpoints if a notice of any client is due. */
+/** Scans all endpoints if any client may get a notice now. */
 async function readDueNotices(database: Queryable, pauseDays: number): Promise<readonly DueNotice[]> {
   const { rows } = await database.query<DueNotice>(
     `select c.id as "clientId", c.name as "clientName", c.notice_address as address, e.key, e.url,
@@ -168,7 +168,7 @@ function noticeText(client: string, endpoints: readonly DueNotice[], pauseDays: 
   return { subject: words.subject(cleanText(client), hasPaused), text: `${[...lines, words.advice].join('\n\n')}\n` };
 }
 
-/** Without its query and fragment, which may contain a password. */
+/** The shortened URL without query and fragment, because these may contain a password. */
 function shownUrl(url: string): string {
   const [address = ''] = url.split(/[?#]/, 1);
   return cleanText(address).slice(0, URL_LENGTH_MAX);

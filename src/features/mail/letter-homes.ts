@@ -23,7 +23,7 @@ interface LetterHome {
   readonly title: string;
   readonly lines: readonly string[];
   readonly link: string | null;
-  /** HTML; empty if the property has no contact, or a search hides it. */
+  /** HTML; empty if the property has a link or no contact, or if a search hides contacts. */
   readonly contact: string;
   readonly isExpired: boolean;
 }
@@ -31,7 +31,7 @@ interface LetterHome {
 export interface LetterHomes {
   /** The homes of this page, in the order of the e-mail. */
   readonly homes: readonly LetterHome[];
-  /** The number of homes in the e-mail that the client has not hidden; 0 if they are no longer kept. */
+  /** The number of homes in the e-mail that the client has not hidden; 0 after 30 days, or once they are removed. */
   readonly count: number;
   /** From 1. */
   readonly page: number;

@@ -1,7 +1,7 @@
 /**
- * Claims an e-mail for an attempt, and counts the attempt before any byte is sent. A claim locks the row of the
- * recipient, so two instances never gather the same items into two e-mails, and no e-mail begins after an
- * unsubscription was answered. Locks are taken in one order everywhere: recipient, mailbox, client, items, searches.
+ * Claims an e-mail for an attempt, and counts the attempt before any byte is sent. A claim locks the recipient's row.
+ * Therefore two instances never gather the same items into two e-mails, and no e-mail begins after an unsubscription
+ * was answered. Locks are taken in one order everywhere: recipient, mailbox, client, items, searches.
  * One query finds the due e-mails of every client, so no client waits behind the many e-mails of another.
  */
 
@@ -48,13 +48,13 @@ export interface MailClaimOptions {
   readonly isConsentRequired?: boolean;
 }
 
-/** Items per e-mail; the others go into the next one. */
+/** Maximum number of items of an e-mail. Others wait for the next one. */
 const ITEMS_MAX = 5_000;
 const TOKEN_BYTES = 16;
 
 /**
- * Null if there is nothing to send: another process has the recipient, the items were cancelled, or the e-mail is
- * postponed to the next morning because the mailbox or the client has reached the daily limit.
+ * Null if there is nothing to send: another process has locked the recipient, or every item was cancelled, redirected
+ * or postponed. If the mailbox or the client has reached its daily limit, items are postponed to the next morning.
  */
 export async function claimMail(
   database: Database,
@@ -111,7 +111,7 @@ async function lockRecipient(client: Queryable, key: string, clientId: Uuid): Pr
   return rows[0]?.isOpposed ?? null;
 }
 
-/** Keeps the row locked: recipients may share a mailbox. Undefined without items. Served by mail_items_notified. */
+/** Locks the count of a mailbox, which recipients may share. Undefined without items. Served by mail_items_notified. */
 async function countedMailbox(
   client: Queryable,
   { clientId, key }: Pick<MailTurn, 'clientId' | 'key'>,
@@ -133,7 +133,7 @@ async function countedMailbox(
   return rows[0];
 }
 
-/** Keeps the row locked, so that only one e-mail is the last one of the client's day. Served by the primary key. */
+/** Locks the client's count, so that two e-mails cannot both be the last one of its day. Served by the primary key. */
 async function isClientBelowLimit(client: Queryable, clientId: Uuid, today: string): Promise<boolean> {
   const text = lockCount('mail_clients', 'client_id', '$2');
   const { rows } = await client.query<{ mails: number }>({ name: 'lock-mail-client', text, values: [today, clientId] });
@@ -172,10 +172,10 @@ const OPEN = {
 /**
  * Decides each item. It is cancelled if its search or client is gone; if the search does not notify, was silenced after
  * the recording, sends no e-mails, has a refused address, or lacks a required consent; if the client has hidden the
- * property; or if the recipient wants no e-mails of it. Otherwise the item is redirected to its new address, postponed
- * (also until the morning that the recipient chose), or claimed. The searches stay locked, so no attempt that
- * contradicts a change begins after the change was answered. A redirection also deletes a mail server's answers about
- * the former address. Served by the primary keys and `OPEN`.
+ * property; or if the recipient wants no e-mails of the search or the client. Otherwise the item is redirected to its
+ * new address, postponed (also until the morning that the recipient chose), or claimed. The searches stay locked, so no
+ * attempt that contradicts a change begins after the change was answered. A redirection also deletes a mail server's
+ * answers about the former address. Served by the primary keys and `OPEN`.
  */
 function claimText(open: string): string {
   return `
@@ -201,7 +201,7 @@ function claimText(open: string): string {
       from open left join subscription on number = search_number, chosen,
         lateral (select ${morningAfter('frequency', 'created_at')} as earliest) as mornings
     ), started as materialized (
-      -- The same time for all items, because the clock advances from row to row and a return compares the time.
+      -- The same time for all items: the clock advances from row to row, and giveBackMail compares the time.
       select max(clock_timestamp()) as at from decided
     ), claimed as (
       update mail_items set
@@ -304,8 +304,8 @@ const ITEMS_PER_CLIENT = 64;
 
 /**
  * The first due e-mail of every client, then the second of every client, and so on. A loose scan of index
- * `mail_items_due` finds the clients with open items. The index also returns each client's due items, the oldest first,
- * so that postponed ones come first.
+ * `mail_items_due` finds the clients with open items. The index also returns each client's due items in the order of
+ * their due times, so that items that were postponed precede new ones.
  */
 export async function readMailTurns(client: Queryable, limit: number): Promise<readonly MailTurn[]> {
   const { rows } = await client.query<MailTurn>({

@@ -1,7 +1,7 @@
 /**
- * What an e-mail says about a property: its state when the e-mail is written, and the changes since this recipient was
- * last notified of it. For this comparison the members of each advert that the last e-mail showed are stored; an advert
- * is compared only with itself. Of the URLs in adverts, only http and https ones are used.
+ * The content of an e-mail about a property: its state when the e-mail is written, and the changes since this recipient
+ * was last notified of it. For this comparison, the price, surface and expiry of each advert are stored with the last
+ * e-mail; an advert is compared only with itself. Of the URLs in adverts, only http and https ones are used.
  */
 
 import type { StoredProperty } from '../../engine/domain/change.ts';
@@ -27,7 +27,7 @@ import { cleanText } from './mail-words.ts';
 import { type FitSources, type PresentFit, presentFit } from './present-fit.ts';
 import { chargesOf } from './rental-charges.ts';
 
-/** A live advert of a property, as an e-mail shows it. */
+/** An advert of a property, as an e-mail shows it. */
 export interface MailAdvert {
   /** Euros. */
   readonly price: number | null;
@@ -50,7 +50,7 @@ type MailDocument = Readonly<
 
 /** The document, with the price of the advert that the entry shows. */
 export interface MailProperty extends MailDocument, MailAdvert {
-  /** The price of this advert in the last notification; null if it is the same, or there was none. */
+  /** The price in the last e-mail, or else before the first reported change; null if the same, or for a new match. */
   readonly priceBefore: number | null;
   /** True if the rent includes the charges; null when that is unknown. */
   readonly hasCharges: boolean | null;
@@ -102,7 +102,7 @@ export interface MailEntry {
   readonly property: MailProperty;
   /** The other live adverts whose price differs, the cheapest first. */
   readonly others: readonly MailAdvert[];
-  /** Empty for an expired property. */
+  /** Empty for an expired property, and on the recipient's page. */
   readonly causes: readonly MailCause[];
   readonly notified: Notified;
 }
@@ -146,14 +146,14 @@ export function news<Item extends MailItem>(items: readonly Item[]): readonly It
   const isEnd = ({ reason }: MailItem): boolean => reason.kind === 'property.match.end';
   const unsaid = new Set<Item>();
   for (const number of new Set(items.map(({ searchNumber }) => searchNumber))) {
-    const standing = items.filter(
+    const states = items.filter(
       (item) => item.searchNumber === number && (item.reason.type === 'match' || item.reason.kind in MATCH_STATES),
     );
-    const [first, last] = [standing[0], standing.at(-1)];
+    const [first, last] = [states[0], states.at(-1)];
     if (first === undefined || last === undefined) continue;
     const isOutAndBack = isEnd(first) && last.reason.kind === 'property.match.resume';
-    const began = isEnd(last) ? undefined : standing.find(({ reason }) => reason.type === 'match');
-    for (const item of standing) if (isOutAndBack || item !== (began ?? last)) unsaid.add(item);
+    const began = isEnd(last) ? undefined : states.find(({ reason }) => reason.type === 'match');
+    for (const item of states) if (isOutAndBack || item !== (began ?? last)) unsaid.add(item);
   }
   return items.filter((item) => !unsaid.has(item));
 }
@@ -242,7 +242,7 @@ function shownOf(advert: StoredAdvert): MailAdvert {
   return { price: priceOf(advert), publisher: publisher && cut(publisher, NAME_LENGTH_MAX) };
 }
 
-/** The price in the last e-mail, or else the price before the first of the reasons. */
+/** The price in the last e-mail, or else before the advert's first price change among the reasons. */
 function priceBefore(advert: StoredAdvert, notified: Notified | null, reasons: readonly MailReason[]): number | null {
   const last = notified?.[advert.uuid];
   if (last !== undefined) return last.price;
@@ -325,7 +325,7 @@ function factOf(reason: MailReason, lead: StoredAdvert, sources: MailSources): M
   return { ...fact, before, now: compared === 'price' ? priceOf(advert) : advert.content.surface, advert: shown };
 }
 
-/** Only limits of the property's own values, because an e-mail shows no others. */
+/** Sentences about missed limits, but only of the property's own values, because an e-mail shows these. */
 function missesOf(members: SearchMembers, document: MailDocument, language: MailLanguage): readonly string[] {
   return SHOWN_RANGES.flatMap((row) => {
     const expected = requestedRange(row, members);

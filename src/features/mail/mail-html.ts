@@ -1,7 +1,7 @@
 /**
- * The layout of an e-mail consists of tables, because mail programs remove most other elements.
- * `test/mail-letter.test.ts` checks that Gmail, Outlook for Windows, Apple Mail and Yahoo remove nothing. Text and
- * background follow the light or dark mode; a coloured element has its own background, legible in both.
+ * The layout of an e-mail consists of tables, because Outlook for Windows applies widths and padding only to them.
+ * `test/mail-letter.test.ts` checks that Gmail, Outlook for Windows, Apple Mail and Yahoo remove nothing that matters.
+ * Text and background follow the light or dark mode; a coloured element has its own background, legible in both.
  */
 
 import type { MailLanguage } from '../../engine/domain/mail.ts';
@@ -18,7 +18,7 @@ export interface Badge {
 export interface PriceLine {
   readonly before: string | null;
   readonly now: string;
-  /** Null if the former value is unknown, there was none, or the change rounds to zero. */
+  /** Null if one of the prices is unknown, if the former one is 0, or if the change rounds to zero. */
   readonly change: { readonly percent: string; readonly isCut: boolean } | null;
   readonly perMeter: string;
 }
@@ -26,7 +26,7 @@ export interface PriceLine {
 export interface EntryLines {
   readonly badges: readonly Badge[];
   readonly title: string;
-  /** What the property is and where. */
+  /** The type of the property, whether it is for sale or to rent, and the town. */
   readonly kind: string;
   readonly price: PriceLine | null;
   /** The prices of its other adverts. */
@@ -39,7 +39,7 @@ export interface EntryLines {
 }
 
 export interface MailParts {
-  /** What is new. */
+  /** The news in one line. */
   readonly headline: string;
   /** The text that mail programs show after the subject. */
   readonly preheader: string;

@@ -18,7 +18,7 @@ export interface MailReason {
   readonly advertUuid?: Uuid | undefined;
   /** Why a match has ended. */
   readonly why?: InLanguages<string> | undefined;
-  /** Only for an advert that is live again. */
+  /** Number of days for which an advert that is live again was expired. */
   readonly daysAway?: number | undefined;
   /** True if another item of the same change describes it more precisely. */
   readonly isCovered?: boolean;

@@ -20,7 +20,7 @@ import { entryBytes, type MailText, mailText, roomFor } from './mail-text.ts';
 import { comparesMarkets } from './present-fit.ts';
 import { type CityNames, namedSearch } from './search-words.ts';
 
-/** Runs work in the database, and repeats it until it succeeds. */
+/** Runs work in the database, and repeats it after an outage. Rejects if the service drains first, or for a bug. */
 export type Retrying = <T>(work: () => Promise<T>) => Promise<T>;
 
 export interface LetterDependencies {
@@ -90,7 +90,7 @@ export async function writeLetter(
 
 /** Maximum number of addresses for answers in an e-mail: each of its searches may have another one. */
 const REPLY_TO_MAX = 5;
-/** Properties that an e-mail shows. */
+/** Maximum number of properties that an e-mail shows. */
 const SHOWN_MAX = 20;
 
 /** The entries for which there is space, with their items; `rest`: the other properties with news. */
@@ -154,7 +154,7 @@ async function fill(
   return { entries, shown, rest: counted, contactSearches: [...contactSearches], notified, leaving };
 }
 
-/** The stored properties of a page, and what the recipient was last notified of about each. */
+/** The stored properties of a page, each with its adverts as the recipient was last notified of them. */
 async function readStates(
   mail: ClaimedMail,
   page: readonly { readonly uuid: Uuid }[],
@@ -189,8 +189,8 @@ export interface MailMessage {
 }
 
 /**
- * An e-mail as it is sent (RFC 5322): the same Message-ID and date on every attempt, one-click unsubscription.
- * Resolves with its bytes.
+ * Resolves with the bytes of an e-mail (RFC 5322). Its Message-ID and date are the same on every attempt. With
+ * `unsubscribeUrl`, mail programs offer to unsubscribe.
  */
 export function messageBytes({ id, from, to, replyTo = [], text, unsubscribeUrl }: MailMessage): Promise<Buffer> {
   const domain = from.address.slice(from.address.lastIndexOf('@') + 1);

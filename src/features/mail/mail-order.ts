@@ -17,7 +17,7 @@ export interface MailNews<Item extends MailItem> {
   readonly kind: NewsKind;
 }
 
-/** Price cuts: the largest comes first. Within other kinds: the last change. Properties without news come last. */
+/** Sorts price cuts by percent, matches and others by the last change. Properties without news are among the others. */
 export function inOrder<Item extends MailItem>(items: readonly Item[]): readonly MailNews<Item>[] {
   return [...itemsByProperty(items)]
     .map(([uuid, ofProperty]) => {
@@ -38,7 +38,7 @@ function kindOf(items: readonly MailItem[], ratio: number): NewsKind {
   return items.some(({ reason }) => reason.kind === 'ad.update.reactivated') ? 'back' : 'change';
 }
 
-/** The largest cut of an advert's price, from before its first change to after its last. */
+/** The lowest ratio of an advert's last price to the price before its first change; 1 if no advert has a cut. */
 function priceRatio(items: readonly MailItem[]): number {
   const before = new Map<Uuid | undefined, number>();
   const ratios = new Map<Uuid | undefined, number>();
@@ -51,7 +51,7 @@ function priceRatio(items: readonly MailItem[]): number {
   return Math.min(1, ...ratios.values());
 }
 
-/** The items of each property, the oldest first; the property that changed last comes first. */
+/** The items of each property, the oldest first; the property that changed last is the first one. */
 function itemsByProperty<Item extends MailItem>(items: readonly Item[]): ReadonlyMap<Uuid, readonly Item[]> {
   const byProperty = new Map<Uuid, Item[]>();
   for (const item of [...items].sort((a, b) => (a.id < b.id ? 1 : -1))) {

@@ -1,4 +1,4 @@
-/** Records the outcome of an attempt at an e-mail for each of its items, which share attempts and outcome. */
+/** Stores the content of an e-mail, and the outcome of each attempt for its items, which share attempts and outcome. */
 
 import type { AfterAttempt, AttemptOutcome } from '../../engine/domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
@@ -21,8 +21,8 @@ export interface SettledMail {
 }
 
 /**
- * Follows the rules for webhooks (attempts.ts): an item that was cancelled during the attempt stays cancelled and its
- * attempt is logged, a success replaces an earlier abort, and locks are taken in key order. One statement. Served by
+ * Follows the rules for webhooks (attempts.ts). An item that was cancelled during the attempt stays cancelled, and its
+ * attempt is logged. A success replaces an earlier abort. Locks are taken in key order. One statement. Served by
  * mail_items_mail, searches_mail and the primary keys.
  */
 export async function recordMail(client: Queryable, settled: SettledMail): Promise<void> {
@@ -72,8 +72,8 @@ const RECORD = `
       or $9 = 'delivered' and held_state in ${NOT_YET_DELIVERED})`;
 
 /**
- * What the last other e-mail with each property showed the recipient. E-mails that wait for a retry count too, because
- * they are sent unchanged. Served by mail_items_notified.
+ * The adverts that the last other e-mail with each property showed the recipient. E-mails that are being sent or wait
+ * for a retry count too, because they are sent unchanged. Served by mail_items_notified.
  */
 export async function readNotified(
   client: Queryable,
@@ -113,7 +113,8 @@ export interface WrittenMail {
 
 /**
  * Stores the bytes of the first attempt before they are sent, for later attempts. Items that are not in the e-mail are
- * removed from it, and their attempt does not count. False if that was done before. Served by mail_items_mail.
+ * removed from it, and their attempt does not count. False if no item is being sent, as when a repetition follows a
+ * lost answer. Served by mail_items_mail.
  */
 export async function keepMail(client: Queryable, written: WrittenMail): Promise<boolean> {
   const { mailId, bytes, items, contactSearches, notified, leaving } = written;

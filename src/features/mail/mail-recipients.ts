@@ -16,7 +16,7 @@ import { membersOfStored, type StoredMembers } from '../../engine/store/searches
 import type { KeepChoice } from '../../rest/dependencies.ts';
 import { morningAfter } from './mornings.ts';
 
-/** A plain hash suffices, as for API keys, because the token is as hard to guess. */
+/** A plain hash suffices, because a token is as hard to guess as an API key. */
 export function tokenHash(token: string): Buffer {
   return hash('sha256', token, 'buffer');
 }
@@ -80,7 +80,7 @@ export type Choice =
 
 /**
  * Records a choice and applies it to waiting e-mails; repeating it changes nothing. False if the token is unknown, or
- * the search does not write to its recipient. Claims lock the recipient's row too, so this waits for a claim to end.
+ * the search is deleted or another recipient's. Claims lock the recipient's row too, so this waits for a claim to end.
  */
 export async function choose(database: Database, token: string, choice: Choice, keep: KeepChoice): Promise<boolean> {
   return transaction(database, async (client) => {
@@ -154,7 +154,7 @@ async function cancelWaiting(client: Queryable, { key, clientId }: Chooser, sear
   );
 }
 
-/** Makes gathered items due as if recorded with the current choice. Served by mail_items_recipient. */
+/** Makes gathered items due as if they had been recorded with the current choice. Served by mail_items_recipient. */
 async function reschedule(client: Queryable, { key }: Chooser): Promise<void> {
   const slower = "case when 'weekly' in (own, chosen) then 'weekly' when 'daily' in (own, chosen) then 'daily' end";
   await client.query(

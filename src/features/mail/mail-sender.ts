@@ -1,6 +1,6 @@
 /**
- * Sends each e-mail to the mail server over its own connection, within the time limits of SMTP (RFC 5321, 4.5.3.2): a
- * server that is still checking a message after the final dot may accept it, and a sender that gave up would send it
+ * Sends each e-mail to the mail server over its own connection, and waits as long as SMTP requires (RFC 5321, 4.5.3.2).
+ * After the final dot, a server that is still checking a message may accept it, and a sender that gave up would send it
  * twice. The server's answers are classified here: 4yz and failures on our side are retried; 5yz to the recipient or
  * the message is final. A refused login or sender is retried too, because an operator can correct it.
  */
@@ -15,7 +15,7 @@ export interface MailSenderOptions {
   readonly url: string;
   /** Milliseconds for a whole attempt; `MAIL_ATTEMPT_TIMEOUT_MS` when absent. */
   readonly timeoutMs?: number;
-  /** PEM of the only accepted authorities. If set, STARTTLS is used even on the loopback. */
+  /** PEM file of the only accepted authorities. If set, STARTTLS is used even on the loopback. */
   readonly authoritiesFile?: string | null;
   /** True to accept any certificate. */
   readonly isTlsInsecure?: boolean;
@@ -208,7 +208,7 @@ function errorOf(code: string, originalCode: string): AttemptError {
   return ERRORS[originalCode] ?? ERRORS[code] ?? 'protocol';
 }
 
-/** Removes the recipient's address, which is stored in one place only, from a server's answer. */
+/** Removes the recipient's address from a server's answer, because the log of attempts must not contain it. */
 function withoutAddress(text: string | null, address: string): string | null {
   return text?.replaceAll(new RegExp(address.replaceAll(/[^\w@]/g, '\\$&'), 'gi'), '…') ?? null;
 }

@@ -34,7 +34,7 @@ export const HTML_BYTES_MAX = 90 * 1_024;
 const REASONS_BYTES_MAX = 40 * 1_024;
 const REASON_LENGTH_MAX = 1_000;
 const OTHERS_MAX = 3;
-/** Searches that an e-mail names before its properties. */
+/** Maximum number of searches that an e-mail names before its properties. */
 const SEARCHES_MAX = 5;
 const PREHEADER_MAX = 3;
 
@@ -43,7 +43,7 @@ export interface MailContents {
   readonly searches: readonly MailSearch[];
   /** True if answers go to a client. */
   readonly canReply: boolean;
-  /** Expired properties are named at the end. */
+  /** Properties that expired, or that no search finds any more, are only named at the end. */
   readonly entries: readonly MailEntry[];
   /** The number of properties that are not shown, by kind of news. The recipient's page lists them. */
   readonly more: ReadonlyMap<NewsKind, number>;
@@ -136,7 +136,7 @@ export function entryBytes(entry: MailEntry, language: MailLanguage): number {
   return Buffer.byteLength(html);
 }
 
-/** What is new, and in which town or for which search. */
+/** The news, with the town or the search if there is only one. */
 function headlineOf(contents: MailContents, words: MailWords): string {
   const { entries, more, searches } = contents;
   const { live, expired, ended } = byExpiry(contents);
@@ -167,7 +167,7 @@ function newsOf({ property, causes }: MailEntry): NewsKind {
   return facts.some(({ isBack }) => isBack) ? 'back' : 'change';
 }
 
-/** For one property: its title, price and town. */
+/** For one live property: its title, price and town; otherwise the headline. */
 function subjectOf(contents: MailContents, words: MailWords): string {
   const { live } = byExpiry(contents);
   const [entry] = live;

@@ -136,7 +136,7 @@ export function insertMailItems(
 
 /**
  * Resends at an operator's request. A failed item joins a new e-mail. An item that waits to be gathered, or a whole
- * e-mail that waits for a retry, is due now. Null without such an item. Served by the primary key and mail_items_mail.
+ * e-mail that waits for a retry, is due now. Null for an unknown id. Served by the primary key and mail_items_mail.
  */
 export async function requeueMailItem(client: Queryable, id: Uuid): Promise<Requeued | null> {
   const { rows } = await client.query<Requeued>(
@@ -192,7 +192,7 @@ export async function* removeMailRecipients(client: Queryable): Batches {
   yield { mail_recipients: rowCount ?? 0 };
 }
 
-/** Days before yesterday have ended in every time zone. Reads each row. */
+/** Removes the counts of days before yesterday, which have ended in every time zone. Reads each row. */
 export async function* removeMailboxCounts(client: Queryable): Batches {
   const { rowCount } = await client.query('delete from mail_mailboxes where day < current_date - 1');
   yield { mail_mailboxes: rowCount ?? 0 };

@@ -15,7 +15,7 @@ const FIRST_DOMAINS = new Map(
   WITHOUT_DOTS.flatMap((domains) => domains.map((domain) => [domain, domains[0]] as const)),
 );
 
-/** In lower case. */
+/** The result is in lower case. */
 export function mailboxOf(address: string): string {
   const at = address.lastIndexOf('@');
   const [name = ''] = address.slice(0, at).toLowerCase().split('+', 1);

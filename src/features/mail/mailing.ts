@@ -1,8 +1,9 @@
 /**
  * Sends recorded items to the mail server. It polls for due items every second and serves the clients in turn. For each
- * recipient it claims an e-mail, which counts the attempt, writes it, sends it and records the outcome. JetStream is
- * not needed: e-mails wait for minutes or days, and an index serves the poll. If a process dies, its attempt counts as
- * aborted when the lease ends; the e-mail may have been sent, and is sent again under the same Message-ID.
+ * recipient it claims an e-mail and so counts the attempt, writes and sends the e-mail, and records the outcome.
+ * JetStream is not needed: e-mails wait for minutes or days, and an index serves the poll. If a process dies, its
+ * attempt counts as aborted when the lease ends. The e-mail may have been sent, and is sent again under the same
+ * Message-ID.
  */
 
 import {
@@ -97,7 +98,7 @@ export function startMailing(dependencies: MailingDependencies): Required<Featur
     }
   }
 
-  /** Polls again as soon as an e-mail has ended: an earlier poll would only find the same ones. */
+  /** Polls again only when an e-mail has ended: an earlier poll could find e-mails that are about to be claimed. */
   async function poll(): Promise<number | void> {
     const hasStarted = gate.isOpen && (await retrying(startDue).catch(report)) === true;
     if (!hasStarted) return;
@@ -144,7 +145,7 @@ async function mailOnce(turn: MailTurn, dependencies: MailingDependencies, retry
   } else if (nowMs() - claimedAt > CLAIM_USED_WITHIN_MS) {
     // The lease could end during the attempt, and another process would send the e-mail as well.
     await retrying(() => giveBackMail(database, mail));
-    const late = `not sent within ${CLAIM_USED_WITHIN_MS} ms of its claim, and returned: this machine is too busy`;
+    const late = `claiming and writing an e-mail took over ${CLAIM_USED_WITHIN_MS} ms, so it is sent later`;
     return onTransientError('mail', new Error(late));
   } else outcome = await sender.send({ from: from.address, to: mail.address, bytes: letter.bytes }, mail.startedAt);
   const settled = settledOf(mail, outcome, retryDelayMs);

@@ -59,7 +59,7 @@ export function presentFit(members: SearchMembers, sources: FitSources): Present
   return { alternative: reason, missed: [], ...fitOf({ ...members, ...met }) };
 }
 
-/** By the distances that are stored with the property. */
+/** The accepted distances, of those that are stored with the property. */
 function nearbyTexts({ pointsOfInterest }: CriterionMembers, { stored, language }: FitSources): readonly string[] {
   return pointsOfInterest.flatMap((term) => {
     const distanceM = distanceTo(term, stored.state.distances ?? null);

@@ -141,7 +141,7 @@ function criterionWords(members: CriterionMembers, names: PlaceNames, language: 
 }
 
 const SENTENCE_LENGTH_MAX = 120;
-/** Places that a sentence names. */
+/** Maximum number of places that a sentence names. */
 const SENTENCE_PLACES_MAX = 3;
 
 /**
@@ -151,7 +151,7 @@ const SENTENCE_PLACES_MAX = 3;
 function searchSentence(members: SearchMembers, names: CityNames, language: Language): string {
   const partsOf = (one: CriterionMembers) => sentenceParts(one, members, names, language);
   const either = alternativesOf(members).map((one) => partsOf(one).join(', '));
-  // If one has no words here, a property may satisfy it without any of the others.
+  // If one alternative has no words here, the words of the others would mislead: a property may satisfy only this one.
   const parts = [...partsOf(members), either.includes('') ? '' : either.join(` ${WORDS[language].or} `)];
   const named = parts.filter((part) => part !== '').join(', ');
   const isGeneral = named === WORDS[language].anything;
@@ -198,7 +198,7 @@ export function namedSearch(members: SearchMembers, names: CityNames, language: 
 type RangeName = RowOf<'range'>['name'];
 type Show = (value: number) => string;
 
-/** Without its article: `Le prix` becomes `Prix`. */
+/** A label without an article: `Le prix` becomes `Prix`. */
 function labelOf(what: string): string {
   const label = what.replace(/^(?:Les? |La |L'|The )/, '');
   return `${label.charAt(0).toUpperCase()}${label.slice(1)}`;

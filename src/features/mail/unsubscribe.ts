@@ -17,7 +17,7 @@ import { type Choice, choose, type LinkedRecipient, readLinkedSearches, readLink
 import { pageOf, type RecipientPage, STYLE_HASH } from './recipient-page.ts';
 import { cityNamesOf, namedSearch, searchWords } from './search-words.ts';
 
-/** 128 bits in base64url. Links of earlier e-mails have twelve hexadecimal digits and a dot before it. */
+/** A token of 128 bits in base64url. In links of earlier e-mails, twelve hexadecimal digits and a dot precede it. */
 const LINK = /^(?:[0-9a-f]{12}\.)?([A-Za-z0-9_-]{22})$/;
 
 const SEARCHES_MAX = 20;

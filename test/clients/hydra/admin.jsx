@@ -1,4 +1,4 @@
-/** API Platform Admin for whatever API the address names, with a key: what its documentation tells a user to write. */
+/** Renders API Platform Admin for the API at `entrypoint`, with an API key, as its documentation tells a user to do. */
 
 import { fetchHydra, HydraAdmin, hydraDataProvider } from '@api-platform/admin';
 import { parseHydraDocumentation } from '@api-platform/api-doc-parser';

@@ -1,4 +1,4 @@
-/** Makes the script of the admin page. Started where the packages are installed. */
+/** Builds the script of the admin page. Run it in the folder where the packages are installed. */
 
 import { build } from 'esbuild';
 

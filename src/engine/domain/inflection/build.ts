@@ -1,7 +1,7 @@
 /**
  * Generates `french.tsv.br`: the inflected forms of French words with their lemmas. The sources are `own-words.tsv` and
- * the Debian package `hunspell-fr-classical`, which the script downloads. With `--check` it writes nothing and fails if
- * the committed file differs. If the package is not available, it does nothing.
+ * the Debian package `hunspell-fr-classical`, which the script downloads. With `--check`, the script writes nothing and
+ * fails if the committed file differs. If the package is not available, the script does nothing.
  */
 
 import { execFileSync } from 'node:child_process';

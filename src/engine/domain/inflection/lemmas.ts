@@ -8,15 +8,15 @@ import { readFileSync } from 'node:fs';
 import { brotliDecompressSync } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 
-/** Number of first letters by which a line is found. Few forms share a line. */
+/** Number of first letters by which a line is found. On average, ten forms share a line. */
 export const BEGINNING_LENGTH = 5;
 
 /** The lines written by `build.ts`, by the beginning of their forms. */
 let french: ReadonlyMap<string, string> | null = null;
 
 /**
- * Reads the table, which blocks the event loop for a tenth of a second. Call this before the process answers requests;
- * otherwise the first look-up reads the table.
+ * Reads the table, which blocks the event loop for up to a tenth of a second. Call this before the process answers
+ * requests; otherwise the first look-up reads the table.
  */
 export function readFrenchForms(): ReadonlyMap<string, string> {
   if (french !== null) return french;
@@ -25,7 +25,7 @@ export function readFrenchForms(): ReadonlyMap<string, string> {
   return french;
 }
 
-/** Adverts use about ten thousand words, and an uncached look-up costs as much as ten cached ones. */
+/** Adverts use about ten thousand words, and an uncached look-up costs as much as ten cached look-ups. */
 const KNOWN_MAX_BYTES = 8 * 1024 ** 2;
 /** Size of a cache entry without its texts. */
 const ENTRY_BYTES = 128;
@@ -63,7 +63,7 @@ function decodeLemma(form: string, code: string): string {
   return form.slice(0, form.length - Number.parseInt(code[0] as string, 36)) + code.slice(1);
 }
 
-/** The singular must have three letters, or four if the ending is also common in other words. */
+/** The singular must have at least three letters, or four if the ending is also common in other words. */
 const PLURALS = [/(?<=...)[sx]$/, /(?<=...[dljnrsxz])es$/, /(?<=....)en$/];
 
 function foreignLemmasOf(word: string): readonly string[] {

@@ -41,7 +41,7 @@ func main() {
 		var line json.RawMessage
 		var message struct{ Property struct{ UUID string } }
 		if lines.Decode(&line) != nil || json.Unmarshal(line, &message) != nil {
-			log.Fatal("no JSON")
+			log.Fatal("standard input must have one JSON message per line")
 		}
 		hash := sha256.Sum256(line)
 		id := hex.EncodeToString(hash[:]) // equal messages have equal ids

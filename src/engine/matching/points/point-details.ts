@@ -19,7 +19,7 @@ const ATTRIBUTES: readonly PointAttributes[] = [null, ...SCHOOL_TYPES].flatMap((
 
 interface Chunk {
   readonly attributes: Uint8Array;
-  /** The end of each name in `names`. A name begins where the previous one ends. */
+  /** The end of each name in `names`. A name begins where the previous name ends. */
   readonly nameEnds: Uint32Array;
   /** 1 if the point has no name, which is not the same as an empty name. */
   readonly isNameless: Uint8Array;

@@ -38,7 +38,7 @@ export class Coordinates {
   }
 }
 
-/** Up to this many points are sorted in this thread: it takes 3 ms at most, less than starting another thread. */
+/** Up to this many points are sorted in this thread. That takes 3 ms at most, less than starting another thread. */
 const SORTED_HERE_MAX = 2_000;
 const SORTING = { entry: new URL('./sort-thread', import.meta.url), heapMaxMb: 64 };
 

@@ -1,7 +1,7 @@
 /**
- * Stores records of variable size in pages. An address counts words and is never 0. The space of a freed record is kept in a list of
- * its size, and reused for a record of that size. Records never move, so no change of the index waits for a
- * reorganisation. Pages are shared buffers, for the reason that `shared-memory` gives.
+ * Stores records of variable size in pages. An address counts words and is never 0. The space of a freed record is kept
+ * in a list of its size class, and reused for a record of that class. Records never move, so no change of the index
+ * waits for a reorganisation. Pages are shared buffers, for the reason that `shared-memory` gives.
  */
 
 /** Pages of four megabytes: they are few, so pointers to them stay cached. Unwritten parts take no memory. */
@@ -30,9 +30,9 @@ interface Page {
 
 export class RecordArena {
   readonly #pages: Page[] = [];
-  /** Maximum number of words (eight bytes) in a record: a power of two, at most half a page. */
+  /** Maximum number of words (eight bytes) in a record: a size class, at most half a page. */
   readonly wordsMax: number;
-  /** The first free record of each size. The first integer of a free record is the address of the next one, or -1. */
+  /** By size, the first free record. Its first integer is the address of the next free record, or -1. */
   readonly #free: Int32Array;
   #top = 0;
 

@@ -1,8 +1,8 @@
 /**
  * The conditions of a search: the criteria that neither columns nor places cover (limits, codes, letters, features,
- * site categories, publishers and points of interest) and all criteria that an unknown value also satisfies
- * (`orMissing`). If there are any, they include the expressions. Equal conditions are stored once, and evaluated when
- * the first candidate needs them.
+ * site categories, publishers and points of interest). They include all criteria that an unknown value also satisfies
+ * (`orMissing`). If a search has conditions, they also include its expressions. Equal conditions are stored once, and
+ * evaluated when the first candidate needs them.
  */
 
 import type { Criteria } from '../../domain/criteria.ts';

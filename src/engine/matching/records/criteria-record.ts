@@ -1,8 +1,8 @@
 /**
- * Stores criteria in a record of about eighty bytes: a head of counts and flags, limits and circle (if set), the codes
- * in the lists of places, and the addresses of the polygons, of the `conditions` and of a separate record for the
- * excluded areas. The record is *partial* if the criteria are unusually large or cannot come from a client (unknown
- * codes, NaN). A partial record has only the areas, or nothing if they do not fit.
+ * Stores criteria in a record of about eighty bytes: a head of counts and flags, limits and circle (if set), and the
+ * codes in the lists of places. It also has the addresses of the polygons, of the `conditions` and of a separate record
+ * for the excluded areas. The record is *partial* if the criteria are unusually large or cannot come from a client
+ * (unknown codes, NaN). A partial record has only the areas, or nothing if they do not fit.
  */
 
 import { type Areas, hasAreas, NOWHERE_CODE } from '../../domain/areas.ts';
@@ -93,7 +93,7 @@ function writeExcluded(areas: Areas, arena: RecordArena, tables: RecordTables): 
   return null;
 }
 
-/** Writes flags, kinds and limits, and prepares the conditions. False if a record cannot store all criteria. */
+/** Writes flags, kinds and limits, and prepares the conditions. Returns false if a record cannot store all criteria. */
 function writeHead(criteria: Criteria, tables: RecordTables): boolean {
   const hasConditions = tables.conditions.write(criteria);
   const needs = needsOf(criteria);
@@ -128,7 +128,7 @@ function writeBounds(criteria: Criteria): number {
   return bits;
 }
 
-/** Addresses of the polygons and of the excluded areas. They are ignored if the search has none. */
+/** Addresses of the polygons and of the excluded areas. The address of a part that the search lacks is ignored. */
 interface Addresses {
   readonly shapes: number;
   readonly excluded: number;

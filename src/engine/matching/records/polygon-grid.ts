@@ -25,9 +25,9 @@ const PASSED_CELLS_PER_POSITION = 48;
 /** A margin in degrees, far above every rounding error and above `EDGE_TOLERANCE_DEGREES`. */
 const MARGIN = 1e-7;
 /**
- * In degrees. An edge that spans less latitude counts with its full width in every row that it meets, because the point
- * where it crosses a latitude cannot be computed within the margin. Cells are at least this high and wide, except in
- * the coarsest grid.
+ * In degrees. An edge that spans less latitude counts with its full width in every row that it meets. The point where
+ * it crosses a latitude cannot be computed within the margin. Cells are at least this high and wide, except in the
+ * coarsest grid.
  */
 const CLIMB_MIN = 1e-4;
 const FLAT_ROWS_MAX = 3;

@@ -59,10 +59,10 @@ export class PolygonShapes {
   readonly #corners = new Corners();
   /** The records of the search that is being written, which its alternatives share. */
   readonly #written = new Map<readonly Polygon[], number>();
-  /** By address: how many more records of the index name it than the first. */
+  /** By address: how many records of the index name the polygons, without the first record. */
   readonly #sharers = new Map<number, number>();
 
-  /** To be called before the polygons of another search are written. */
+  /** Call this before the polygons of another search are written. */
   startSearch(): void {
     this.#written.clear();
   }

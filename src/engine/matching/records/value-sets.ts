@@ -21,7 +21,7 @@ export interface SetCriterion {
 
 export const SET_CRITERIA = [...plainCriteria('letters'), ...plainCriteria('codes')].map((row, i): SetCriterion => {
   if (row.names.length >= SET_BITS)
-    throw new RangeError(`${row.name} has ${row.names.length} values, more than a byte`);
+    throw new RangeError(`${row.name} has ${row.names.length} values, which do not fit in a byte`);
   return { row, criterion: bitOfCriterion(row.name), shift: i * SET_BITS };
 });
 if (SET_CRITERIA.length * SET_BITS > INTEGER_BITS) throw new RangeError(`${SET_CRITERIA.length} sets in an integer`);

@@ -2,9 +2,9 @@
  * Circles and polygons as rows store them: a centre and a *reach*, the squared distance in degrees of arc within which
  * the row may match. The kernel computes a planar distance in single precision. If a circle spans at most `SPAN_MAX`
  * radians of longitude to either side, the relative error of the square is below 2^-11: replacing sin x by x costs x²/3
- * of the half span (2.1e-4), replacing the chord by the arc at most as much, the third-order term of the cosine 0.2e-4.
- * Rounded coordinates add up to two metres. A reach includes both margins. Below the reach by twice the margins, the
- * kernel is sure.
+ * of the half span (2.1e-4). Replacing the chord by the arc costs at most as much, and the third-order term of the
+ * cosine 0.2e-4. Rounded coordinates add up to two metres. A reach includes both margins. Below the reach by twice the
+ * margins, the kernel is sure.
  */
 
 import { type Circle, EARTH_RADIUS_KM, KM_PER_DEGREE, type Polygon, RADIANS } from '../../domain/geo.ts';

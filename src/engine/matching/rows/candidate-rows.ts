@@ -1,6 +1,6 @@
 /**
- * Stores all rows, and finds those that a property passes. The codes of the property's places and the R-tree of areas
- * determine leaves of rows. The kernel then tests the groups of each leaf that accepts the property's kind.
+ * Stores all rows, and finds those that a property passes. The property's places, words and location determine leaves
+ * of rows. The kernel then tests the groups of each leaf that accepts the property's kind.
  */
 
 import { KERNEL_BASE64 } from '../kernel/bytes.ts';
@@ -44,7 +44,7 @@ export type TakeAnswers = (sureCount: number) => void;
 export class CandidateRows implements RowList {
   readonly memory = new GroupMemory(KERNEL_BYTES);
   readonly #filter = createKernel(this.memory);
-  /** The trees of rows: one for each place, and one for the rows without a place. */
+  /** The trees of rows without areas: one for each place, excluded place and term, and one for all other rows. */
   readonly #trees = new RowTrees(this.memory, null);
   readonly #places = new PlaceTables(this.#trees);
   readonly #terms = new PlaceTable(this.#trees);

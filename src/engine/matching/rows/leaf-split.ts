@@ -1,7 +1,6 @@
 /**
- * Chooses how to split a full leaf. The best split saves the most tests. The expected number of tests of a leaf is the
- * number of its rows times the probability that a property is in the leaf's box and is of an accepted kind. Rows of
- * places have no box.
+ * Chooses how to split a full leaf. The best split saves the most tests. A leaf costs as many tests as it has rows,
+ * times the probability that a property is in its box and of an accepted kind. Rows of places have no box.
  */
 
 import { NEEDS_RENT, NEEDS_SALE } from '../needs.ts';
@@ -47,7 +46,7 @@ export interface ChosenSplit {
 
 /** A split must save at least this fraction of the expected cost. */
 const GAIN_MIN = 0.1;
-/** This many rows that nothing else distinguishes are split by search number, so that finding one stays cheap. */
+/** This many rows that nothing else distinguishes are split by search number, so that finding a row stays cheap. */
 const ALIKE_ROWS_MAX = 256;
 const SAMPLE_ROWS = 64;
 const NUMBER_BITS = 31;

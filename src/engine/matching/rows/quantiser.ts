@@ -6,9 +6,9 @@
 
 import { isOfProperty, type OfProperty, plainCriteria, type RowOf } from '../../domain/criterion-table.ts';
 
-/** In a row, means "no minimum". In a query, an unknown value that is compared with minimums. */
+/** In a row, this means "no minimum"; in a query, an unknown value that is compared with minimums. */
 export const CODE_MIN = -128;
-/** In a row, means "no maximum". In a query, an unknown value that is compared with maximums. */
+/** In a row, this means "no maximum"; in a query, an unknown value that is compared with maximums. */
 export const CODE_MAX = 127;
 /** The codes of numbers range from -127 (below the first edge) to 125. Codes at an even distance from -127 are gaps. */
 const CODE_FIRST = -127;

@@ -1,5 +1,5 @@
 /**
- * The rows of a search: one for each area or place that it names, so that a property in any of them finds the search.
+ * The rows of a search: one for each area or place that it names; without any, one for each required term, or one row.
  * Rows are derived from the record alone, so a removal derives exactly the rows that were inserted.
  */
 

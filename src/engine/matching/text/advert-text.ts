@@ -39,7 +39,7 @@ export class AdvertText {
     return this.#reader.terms;
   }
 
-  /** Reads texts. False if they are the last read ones, which is frequent: most changes keep the texts. */
+  /** Reads texts. False if the last results still apply, which is frequent: most changes keep the texts. */
   read(texts: readonly string[]): boolean {
     // Codes are reused, so results are valid only for one revision of the tables.
     const revision = this.#reader.revision + this.#loosePhrases.revision;

@@ -1,6 +1,6 @@
 /**
- * The different expressions of all searches, compiled to codes. The verdict on a property is computed once, and kept
- * for all other candidates with the same expressions, because thousands of searches have the expression "balcon".
+ * The different expressions of all searches, compiled to codes. The verdict on a property is computed once for all
+ * candidates with the same expressions, because thousands of searches have the expression "balcon".
  */
 
 import type { ExpressionEntry, Expressions } from '../../domain/expressions.ts';
@@ -49,7 +49,7 @@ export class ExpressionTable {
   readonly text = new AdvertText(this.#words, this.#phrases, this.#terms, this.#loosePhrases);
   /** The texts of only some of the property's adverts. */
   readonly #part = new AdvertText(this.#words, this.#phrases, this.#terms, this.#loosePhrases);
-  /** The one of `text` and `#part` that was read last. */
+  /** `text` or `#part`, whichever was read last. */
   #current = this.text;
   readonly #records = new RecordArena(WORDS_MAX);
   readonly #spellings = new CodeTable();
@@ -227,7 +227,7 @@ function wordsFor(integers: number): number {
   return Math.ceil(integers / 2);
 }
 
-/** Words that most adverts contain. Any other required word is rarer, so it excludes more adverts. */
+/** Words that many adverts contain. Any other required word counts as rarer, because it excludes more adverts. */
 const COMMON_WORDS = `appartement maison villa immeuble terrain pièce pièces chambre chambres cuisine salon séjour salle bain bains
   eau douche entrée surface prix vente vendre location louer bien situé proche centre ville quartier rue étage
   commerces écoles transports jardin balcon terrasse cave parking garage calme lumineux beau grand avec sans pour

@@ -1,6 +1,6 @@
 /**
  * Reads the words of adverts as codes of searched words and terms. Letters are folded one by one. Texts with characters
- * outside plain Latin are read by `foldWordsJoined`.
+ * outside plain Latin, or with very long words, are read by `foldWordsJoined`.
  */
 
 import {
@@ -95,7 +95,7 @@ export class TokenReader implements WordSequence {
     return this.#table.revision;
   }
 
-  /** Codes of the words in order, 0 for words that no search has, and each text's `end`. Valid until the next text. */
+  /** Codes of the words in order, 0 if no strict entry has it, and each text's `end`. Valid until the next text. */
   get codes(): Int32Array {
     return this.#codes.view;
   }
@@ -293,7 +293,7 @@ const HIGH_SURROGATES = 0xd800;
 const LOW_SURROGATES = 0xdc00;
 const SURROGATES_END = 0xe000;
 
-/** Whether a surrogate ends a word: an unpaired one does, and so does a pair that is a sign, such as an emoji. */
+/** Whether a surrogate ends a word. An unpaired surrogate does, and so does a pair that is a sign, such as an emoji. */
 function isSeparatorAt(text: string, at: number): boolean {
   const unit = text.charCodeAt(at);
   if (unit < HIGH_SURROGATES || unit >= SURROGATES_END) return false;

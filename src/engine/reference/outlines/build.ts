@@ -73,6 +73,7 @@ async function makeOutlines(): Promise<Buffer> {
   const indexOf = new Map(insees.map((insee, index) => [insee, index]));
   const arcs: Arc[] = [];
   for (const [arc, [left = '', right]] of sides) {
+    // An arc that two outlines of the same commune share is inside the commune.
     if (left === right) continue;
     const points = pointsOf(source, arc);
     const inside = indexOf.get(left) as number;
@@ -116,7 +117,6 @@ function columnsOf(arcs: readonly Arc[]): Pick<Outlines, 'inside' | 'beyond' | '
   };
 }
 
-/** An arc that two polygons of the same commune share is not part of its outline. */
 function arcsOf(geometry: GeometryCollection['geometries'][number]): number[] {
   const rings =
     geometry.type === 'Polygon' ? geometry.arcs : geometry.type === 'MultiPolygon' ? geometry.arcs.flat() : [];
@@ -157,7 +157,7 @@ function transformOf(source: Source): NonNullable<Source['transform']> {
 
 interface Edge {
   readonly arc: number;
-  /** The position of the edge in the arc, whatever the direction of the ring. */
+  /** The position of the edge in the arc, regardless of the ring's direction. */
   readonly at: number;
   readonly km: number;
   isBorder: boolean;

@@ -1,7 +1,7 @@
 /**
  * Creates `places.tsv.gz` in this folder from La Poste's list of zip codes (Licence Ouverte 2.0). Each line has, for
- * the INSEE code of a present or merged commune, its centres, zip codes that the package of communes lacks, and names
- * of localities and former communes, some by hand. `--check` only compares. Without La Poste's file, nothing is done.
+ * the INSEE code of a present or merged commune, its centres, zip codes that the package of communes lacks, names of
+ * localities, and former names. With `--check`, compares the file instead. Without La Poste's file, does nothing.
  */
 
 import { existsSync } from 'node:fs';
@@ -16,7 +16,7 @@ const BY_HAND = new URL('by-hand.tsv', import.meta.url);
 const FORMER_NAMES = new URL('former-names.tsv', import.meta.url);
 const RESULT = new URL('places.tsv.gz', import.meta.url);
 const ATTRIBUTION = '# La Poste, Base officielle des codes postaux (2022), Licence Ouverte 2.0; some centres by hand\n';
-/** Degrees are rounded to about ten metres. */
+/** Centres are rounded to this many decimals of a degree, about ten metres. */
 const DECIMALS = 4;
 const SIZE_MAX_BYTES = 400_000;
 

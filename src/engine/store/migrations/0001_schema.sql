@@ -141,7 +141,7 @@ create table searches (
   last_alert_at timestamptz,
   -- Time up to which the client has seen the matches; null if it has never seen any.
   seen_at timestamptz,
-  -- Incremented when the search is silenced. Open deliveries of an earlier generation count as cancelled.
+  -- Incremented when the search is silenced or deleted. Open deliveries of an earlier generation count as cancelled.
   generation integer not null default 0,
   -- Incremented by each change in search_changes. Unlike `revision`, it stays valid in another cluster.
   version integer not null default 0,
@@ -162,7 +162,7 @@ create index searches_client_title on searches (client_id, title collate "fr-x-i
   include (title_folded, notification_enabled) where deleted_at is null;
 create index searches_client on searches (client_id, number)
   include (title_folded, notification_enabled) where deleted_at is null;
--- Matching searches that notify. Most searches do not, and their rows, scattered over the table, are not read.
+-- Routes of matching searches that notify or are deleted. The rows of most searches, which do not notify, are not read.
 create index searches_told on searches (number) where notification_enabled or deleted_at is not null;
 -- The combinations that the searches of a client name.
 create index searches_points on searches (client_id) include (point_combinations)
@@ -174,8 +174,8 @@ create index searches_silenced on searches (silenced_at) where silenced_at is no
 -- Rows that retention removes.
 create index searches_deleted on searches (deleted_at) where deleted_at is not null;
 
--- Totals of each client's searches. Triggers maintain them, so that no query counts searches. A client's total is
--- divided among several rows, because writers of the same row wait for one another's commits.
+-- Totals of each client's searches. Triggers maintain them, so that the check of limits counts no searches. A client's
+-- total is divided among several rows, because writers of the same row wait for one another's commits.
 create table search_totals (
   client_id uuid not null references clients,
   shard smallint not null,
@@ -200,7 +200,7 @@ create table search_changes (
 -- The history of a search, which is removed with it.
 create index search_changes_search on search_changes (search_number, id);
 
--- Of the search and its alternatives.
+-- Counts the corners of the polygons of the search and its alternatives.
 create function polygon_corners_of(members json) returns integer language sql immutable parallel safe as $$
   select coalesce(sum(json_array_length(ring)), 0)::integer
   from (select members union all select json_array_elements(members -> 'alternatives')) criteria (set_members),
@@ -208,7 +208,7 @@ create function polygon_corners_of(members json) returns integer language sql im
     json_array_elements(polygon) ring
 $$;
 
--- In the query string, values are percent-encoded, so brackets occur only in names.
+-- Counts the excluded words. In the query string, values are percent-encoded, so brackets occur only in names.
 create function excluded_words_of(members json) returns integer language sql immutable parallel safe as $$
   select coalesce(sum(regexp_count(set_members ->> 'expressions', '\[includes\]=false')), 0)::integer
   from (select members union all select json_array_elements(members -> 'alternatives')) criteria (set_members)
@@ -268,16 +268,16 @@ create trigger searches_counted after insert on searches
   referencing new table as written for each statement execute function count_new_searches();
 create trigger searches_recounted after update of members, matches_per_mille, deleted_at on searches
   for each row execute function count_changed_search();
--- Most rows were marked as deleted, and were subtracted then.
+-- Searches that had been marked as deleted were subtracted at that time.
 create trigger searches_uncounted after delete on searches
   for each row when (old.deleted_at is null) execute function count_changed_search();
 
 -- Properties.
 
 -- `state` has what the adverts last stated, as JSON without names (domain/stored-property.ts). `crawls` has the time
--- when each advert was last seen, and the digest of that message (domain/property.ts). Both are only read as a whole:
--- writing and reading `json` costs a third of `jsonb`, and `text` is not even validated. Rows stay uncompressed up to
--- `toast_tuple_target` bytes (see the end of this file).
+-- when each advert was last seen, and the digest of that message (domain/property.ts). Both are mostly read as a whole:
+-- `json` takes a third of the time of `jsonb`, and PostgreSQL does not even validate `text`. Rows stay uncompressed up
+-- to `toast_tuple_target` bytes (see the end of this file).
 create table properties (
   uuid uuid primary key,
   state text not null,
@@ -328,7 +328,7 @@ create table property_summaries (
   keys bigint[] not null,
   -- Longitude and latitude, degrees.
   location point,
-  -- A hash of the UUID. The first ten thousand properties in this order are a fair sample.
+  -- A hash of the UUID. The first ten thousand properties in this order are a random sample.
   sample_key integer not null,
   is_live boolean not null,
   -- The facts that most searches compare, so that PostgreSQL can exclude properties that fail. It also computes the
@@ -385,9 +385,9 @@ create table market_prices (
   -- In euros per m². Median and count are null if the market had a median, but now too few prices are known.
   median double precision,
   property_count integer,
-  -- As in market_medians; a new count changes the revision alone.
+  -- When the median last changed.
   changed_at timestamptz not null,
-  -- As in market_medians, but a changed count increases it too.
+  -- As in market_medians. It also increases when only the count has changed.
   revision bigint not null,
   primary key (code, transaction_type, property_type)
 ) with (fillfactor = 50);
@@ -395,7 +395,7 @@ create table market_prices (
 -- Matches and deliveries.
 
 -- One row per (search, property) pair that was notified. The transaction that records the first delivery, feed item or
--- e-mail item inserts it. It has locked the property's row. Further notifications change only unindexed columns.
+-- e-mail item has locked the property's row, and inserts it. Most further notifications change only unindexed columns.
 create table matches (
   id uuid primary key,
   property_uuid uuid not null,
@@ -473,7 +473,7 @@ create table deliveries (
   endpoint text not null,
   endpoint_key text not null,
   head text not null,
-  -- `traceparent` of the advert's message (W3C Trace Context), a space, and its `tracestate`.
+  -- `traceparent` of the advert's message (W3C Trace Context) and, if it has one, a space and its `tracestate`.
   traceparent text,
   -- The last recovery that resent or skipped it; no recovery processes a delivery twice.
   recovery_id uuid
@@ -492,7 +492,7 @@ create table open_deliveries (
   -- The time of a retry. For a due delivery, when it became due (for information only).
   due_at timestamptz not null default now(),
   search_number integer not null,
-  -- The generation of the search when the delivery was recorded.
+  -- The generation of the search when this row was inserted.
   generation integer not null,
   -- The number of the courier whose attempt is in progress (table couriers).
   claimed_by integer,
@@ -512,11 +512,11 @@ create table open_deliveries (
 -- The due deliveries of an endpoint in the order of ids (an id and its bytes have the same order), and its open
 -- deliveries. Only statements that repeat the condition of this index or the next ones can use it, because PostgreSQL
 -- never infers `is true`. Otherwise a statement by id that was planned while the queue was empty might choose such an
--- index instead of the primary key, and read all of it when there is a backlog.
+-- index instead of the primary key. With a backlog, it would read all of the index.
 create index open_endpoint on open_deliveries (endpoint_key, lane, uuid_send(id)) where (lane between -1 and 3) is true;
 -- Deliveries that may hold back a later delivery of their match. Those at the same endpoint are found directly, however
--- many others there are. Seven bytes of the match's id (part of its time and eighteen random bits) and a hash of the
--- endpoint make an entry as long as one with the whole id of the match.
+-- many others there are. Seven bytes of the match's id have part of its time and eighteen random bits. With a hash of
+-- the endpoint, an entry is as long as one with the whole id of the match.
 create index open_undecided on open_deliveries
   (substring(uuid_send(match_id) from 3 for 7), hashtext(endpoint_key), lane, id) where (lane in (0, 1)) is true;
 -- Deliveries that an earlier delivery holds back.
@@ -525,7 +525,7 @@ create index open_held on open_deliveries (id) where (lane = 0) is true;
 create index open_resent on open_deliveries (id) where is_resent;
 -- Retries by their time.
 create index open_retrying on open_deliveries (due_at, id) where (lane = -1) is true;
--- Deliveries of recoveries, at most a thousand for each recovery.
+-- Open deliveries of recoveries, at most a thousand for each recovery.
 create index open_recovered on open_deliveries (recovery_id) where recovery_id is not null;
 
 -- Deliveries that ended without success.
@@ -647,12 +647,13 @@ create table mail_items (
   mail_id uuid,
   -- The generation of the search when the item was recorded.
   generation integer not null default 0,
-  -- Only on the first item of an e-mail that may be retried: its bytes, its number of items, and the searches of the
-  -- properties whose contacts it shows.
+  -- Only on the first item of a retryable e-mail: its bytes, its number of items, and the searches of the properties
+  -- whose contacts it shows.
   letter bytea,
   letter_items integer,
   letter_contacts integer[],
   -- From `gathers_from`, the item is sent with another due item of its recipient; from `due_at`, also without one.
+  -- During an attempt, `due_at` is the end of the lease.
   gathers_from timestamptz not null,
   due_at timestamptz not null,
   created_at timestamptz not null default now(),
@@ -759,9 +760,9 @@ select sha256(convert_to(gen_random_uuid()::text || gen_random_uuid()::text, 'UT
 
 -- Endpoints.
 
--- The observed state of endpoints. Couriers write it once a second; clients, operators and starting couriers read it.
--- Each client has its own endpoints: a key consists of the URL, the client and the host (domain/endpoint.ts). A row
--- with the part of the URL alone is a pause for all clients.
+-- The observed state of endpoints, which couriers write once a second, and their pauses. Each client has its own
+-- endpoints: a key consists of digits for the URL, the client and the host (domain/endpoint.ts). A row with the digits
+-- of the URL alone is a pause for all clients.
 create table endpoints (
   key text primary key,
   url text not null,
@@ -834,8 +835,8 @@ create table intake_position (
 );
 insert into intake_position (sequence) values (0);
 
--- The last message that a recording transaction took in. The same transaction writes it, and connections use different
--- rows (store/intake-position.ts). Needed because the stored position may lag behind the recorded rows.
+-- For each slot, the last message that a recording transaction took in. The same transaction writes the row. Most
+-- connections use different slots (store/intake-position.ts). Needed because the stored position may lag behind.
 create table intake_high_water (
   slot integer primary key,
   stream_number integer not null default 0,
@@ -890,7 +891,7 @@ create unlogged table instances (
   seen_at timestamptz not null default clock_timestamp(),
   stages jsonb not null,
   search_index jsonb,
-  -- Components that have been failing for a while.
+  -- Actors that have been failing for a while, and checks that fail now.
   failing jsonb not null
 );
 
