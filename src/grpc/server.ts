@@ -274,10 +274,9 @@ function isHealthCall(path: string): boolean {
 }
 
 /**
- * The health service (grpc.health.v1) is the only one without a token. So the number of its calls and the time for
- * their requests are limited, and it stores no names that callers send. Only the definition is from grpc-health-check,
- * whose implementation stores every name ever watched. `names`: the services that have a status. `stopping` ends the
- * watches.
+ * The health service (grpc.health.v1) is the only one without a token, so it limits its calls and the time for their
+ * requests. It stores no names of callers: only its definition is from grpc-health-check, whose implementation stores
+ * all watched names. `names`: the services that have a status. `stopping` ends the watches.
  */
 function addHealth(server: Server, names: readonly string[], stopping: AbortSignal) {
   let current: Serving = 'SERVING';

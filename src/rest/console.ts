@@ -1,9 +1,8 @@
 /**
  * `/console` (decisions, section 14): the page, its script and style, and the files of the base map. Each file is
- * created once, when it is first needed; all except the page are stored compressed. The names of scripts, styles,
- * outlines and places change with their content; caches keep the communes of a department for a day. The page uses the
- * REST interface like any client. It loads only from this server, and images also from the configured tile server. If
- * it shows pictures of adverts, it loads images from any https server.
+ * created once, when it is first needed. The names of scripts, styles, outlines and places change with their content;
+ * caches keep the communes of a department for a day. The page uses the REST interface like any client. It loads only
+ * from this server, images also from the tile server or, if it shows pictures of adverts, from any https server.
  */
 
 import { hash } from 'node:crypto';

@@ -1,6 +1,4 @@
-/**
- * `/searches`: create, read, list, change and delete (specification, section 4; decisions, sections 2 and 7).
- */
+/** `/searches`: create, read, list, change and delete (specification, section 4; decisions, sections 2 and 7). */
 
 import { Readable } from 'node:stream';
 import type Router from '@koa/router';

@@ -128,8 +128,7 @@ const RecipientSearch = z.strictObject({
   }),
   mayContain: z.boolean().meta({
     description:
-      'True if its titles, context, consent or marks have the address as part of text that may be another address. An ' +
-      'erasure keeps that text.',
+      'True if one of its texts has the address as part of text that may be another address. An erasure keeps that text.',
   }),
   notificationConsent: Consent,
   refusedAt: dateTimeOrNull('When the recipient’s server began to refuse the address.'),

@@ -90,9 +90,7 @@ export const ALERTS: Readonly<Record<string, z.ZodObject>> = {
 export const CHANNELS: Readonly<Record<WebhookChannel, { readonly member: string; readonly when: string }>> = {
   match: {
     member: 'endpointRecipient',
-    when:
-      'If notificationEnabled is true, the service sends it to endpointRecipient when a property starts to satisfy the ' +
-      'search.',
+    when: 'If notificationEnabled is true, the service sends it to endpointRecipient when a property starts to match.',
   },
   event: {
     member: 'eventEndpoint',

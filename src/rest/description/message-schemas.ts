@@ -35,8 +35,7 @@ export function intakeSchema(baseUrl: string): Readonly<Record<string, unknown>>
       'pair are refused, and so are times outside the years 1 to 9999 in UTC. Members that are not listed have no ' +
       'effect and are counted by name.',
     title: 'Intake message',
-    description:
-      'A message that a crawler publishes on adverts.<property uuid>: JSON in UTF-8, with euros, square metres, WGS 84.',
+    description: 'A crawler’s message on adverts.<property uuid>: JSON in UTF-8, in euros, square metres and WGS 84.',
     oneOf: [{ $ref: '#/$defs/Upsert' }, { $ref: '#/$defs/Expire' }],
     $defs: {
       Upsert: described(INTAKE_CONTRACT.upsert, {}),
