@@ -42,7 +42,7 @@ export function createTransientErrors(
 ) {
   const open = new Map<string, OpenError>();
 
-  /** True if this error has not been logged yet. */
+  /** Counts the error. True if no equal error occurred within `OVER_AFTER_MS`. */
   function isNews(what: string, error: Error): boolean {
     // Numbers such as partitions, ports and sequences may differ although the error is the same.
     const key = serverOf(error) ?? `${what}: ${error.message.replaceAll(/\d+/g, '#')}`;

@@ -1,4 +1,4 @@
-/** With few file descriptors, connections without one are refused immediately, and the pipeline keeps its own. */
+/** With few file descriptors, Vigie closes excess connections at once, and the pipeline keeps its own descriptors. */
 
 import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';

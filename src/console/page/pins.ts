@@ -1,6 +1,6 @@
 /**
- * Matches as the map needs them: position, kind, time. Only the newest are kept. A property that several searches match
- * has a pin for each, at the same position.
+ * Matches and found properties as the map view needs them. Only the newest are kept. A property has a separate pin for
+ * each of its searches, at the same position.
  */
 
 import {

@@ -225,7 +225,10 @@ function consumerDifferences(wanted: WantedConsumer, actual: ConsumerConfig): Di
       hasLimit(actual.max_deliver),
       `max_deliver is ${actual.max_deliver}, so a message is dropped after that many deliveries`,
     ],
-    [isLimited(max_ack_pending, ackPendingLeast(wanted)), `max_ack_pending is ${max_ack_pending}, which is too low`],
+    [
+      isLimited(max_ack_pending, ackPendingLeast(wanted)),
+      `max_ack_pending is ${max_ack_pending}, but at least ${ackPendingLeast(wanted)} are needed`,
+    ],
     [
       ack_wait < ACK_WAIT_LEAST_NANOS,
       `ack_wait is ${ack_wait / SECOND_NANOS} s, so messages that take longer are delivered twice`,
@@ -239,7 +242,10 @@ function consumerDifferences(wanted: WantedConsumer, actual: ConsumerConfig): Di
       isLimited(max_expires, PULL_EXPIRES_NANOS),
       `max_expires is ${max_expires / SECOND_NANOS} s, so longer requests are refused`,
     ],
-    [isLimited(max_waiting, PULLS_WAITING_LEAST), `max_waiting is ${max_waiting}, which is too low`],
+    [
+      isLimited(max_waiting, PULLS_WAITING_LEAST),
+      `max_waiting is ${max_waiting}, but at least ${PULLS_WAITING_LEAST} are needed`,
+    ],
   ];
   return differencesOf(`Consumer ${wanted.durable_name} of ${wanted.stream}`, faults, []);
 }

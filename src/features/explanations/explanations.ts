@@ -82,7 +82,7 @@ const PreviewedDay = z.strictObject({
 const PreviewedProperty = z.strictObject({
   property: link('PropertyDocument', 'The property.'),
   satisfiedSince: dateTime(
-    'Time of its creation, or of the last price or surface change that made it satisfy the search.',
+    'Time of the property’s creation, or of the last price or surface change that made it satisfy the search.',
   ),
 });
 
@@ -126,8 +126,8 @@ const FoundProperty = z.strictObject({
   match: link('Match', 'The match; null if there is no match.').nullable(),
   matchedAt: dateTimeOrNull('When the match began or was first notified; null if there is no match.'),
   satisfiedSince: dateTimeOrNull(
-    'Time of its creation, or of the last price or surface change that made it satisfy the search; null while it ' +
-      'does not.',
+    'Time of the property’s creation, or of the last price or surface change that made it satisfy the search; null ' +
+      'while the property does not.',
   ),
   mark: PropertyMark.nullable(),
 });

@@ -51,7 +51,7 @@ export const NAMING_SEARCHES = ['is null', 'is not null']
 /** Parameters: the client, the address. Served by the primary key. */
 export const IS_NOTICE_ADDRESS = 'id = $1 and lower(notice_address) = lower($2)';
 
-/** The text may contain the address as part of another one. Parameters: $3 also finds such a part, $4 does not. */
+/** True if a text has the address ($3) beyond its occurrences within longer addresses ($4), which are masked first. */
 const MAY_CONTAIN = TEXTS.map((text) => `coalesce(regexp_replace(${text}, $4, '…', 'g') ~ $3, false)`).join(' or ');
 
 /** The choices that the recipient made on its page, and its erasure; null for none. Served by the primary keys. */
