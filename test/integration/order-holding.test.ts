@@ -5,6 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { HELD_BACK_MAX_MS } from '../../src/engine/domain/delivery.ts';
 import { urlKeyOf } from '../../src/engine/domain/endpoint.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { registerCourier } from '../../src/engine/store/couriers.ts';
@@ -119,6 +120,6 @@ test('two couriers with few slots keep the order of every match under load', asy
   const { rows } = await database.query(`
     select count(*)::integer as count from delivery_states later join delivery_states earlier using (match_id)
     where later.sequence = earlier.sequence + 1 and later.finished_at <= earlier.finished_at
-      and (later.endpoint = earlier.endpoint or later.finished_at < later.created_at + interval '30 seconds')`);
+      and (later.endpoint = earlier.endpoint or later.finished_at < later.created_at + interval '${HELD_BACK_MAX_MS} milliseconds')`);
   assert.equal(rows[0].count, 0);
 });

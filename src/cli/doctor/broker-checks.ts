@@ -9,7 +9,7 @@ import { diskFinding, type Finding, findingsAbout } from './finding.ts';
 
 const { fine, lookAt, wrong, unknown } = findingsAbout('NATS');
 
-/** Earlier versions of nats-server cannot sync every write to disk. */
+/** Earlier versions of nats-server cannot sync every write to disk, and their replicas have diverged (chaos test). */
 const SYNCING_SINCE = [2, 10] as const;
 const MESSAGE_BYTES_LEAST = 1_048_576;
 
@@ -59,7 +59,8 @@ function serverFindings({ serverVersion, connection }: Broker, embeddedIn: strin
     canSync
       ? fine(`Version ${serverVersion}.`)
       : lookAt(
-          `Version ${serverVersion} syncs to disk every two minutes, so a power cut may lose the last messages.`,
+          `Version ${serverVersion} syncs to disk every two minutes, so a power cut may lose the last messages. ` +
+            'The servers of a cluster may number the same messages differently.',
           'Install nats-server 2.10 or later.',
         ),
     ...(canSync && embeddedIn === null
