@@ -170,6 +170,23 @@ test('a mail server that is unavailable, silent or disconnects costs an attempt,
   assert.equal(scene.settled.at(-1)?.outcome.error, 'protocol');
 });
 
+test('an e-mail that the mail server does not answer delays no other recipient', async (t) => {
+  const scene = await openMailScene(t);
+  scene.smtp.scriptRecipient(JO, 'hang');
+  await scene.record(await scene.newSearch(JO), 1);
+  scene.start({ attemptTimeoutMs: 3_600_000, drainTimeoutMs: 0 });
+  await until(
+    async () => scene.smtp.recipients.length,
+    (count) => count === 1,
+  );
+  await scene.record(await scene.newSearch('other@example.org'), 1);
+  await until(
+    async () => scene.smtp.mails.length,
+    (count) => count === 1,
+  );
+  assert.equal(scene.settled.length, 1, 'the first attempt is still in progress');
+});
+
 test('an e-mail whose process died counts as aborted, and is sent again under the same Message-ID', async (t) => {
   const scene = await openMailScene(t);
   await scene.record(await scene.newSearch(JO), 2);

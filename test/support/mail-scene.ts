@@ -43,7 +43,15 @@ export interface MailItemRow {
   readonly endpoint: string;
 }
 
-type MailPart = 'retryDelayMs' | 'attemptTimeoutMs' | 'gate' | 'clock' | 'nowMs' | 'resolvePlace' | 'onTransientError';
+type MailPart =
+  | 'retryDelayMs'
+  | 'attemptTimeoutMs'
+  | 'drainTimeoutMs'
+  | 'gate'
+  | 'clock'
+  | 'nowMs'
+  | 'resolvePlace'
+  | 'onTransientError';
 export type MailStart = Partial<Pick<MailingDependencies, MailPart>> & {
   readonly sender?: Partial<MailSenderOptions>;
 };

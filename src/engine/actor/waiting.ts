@@ -167,9 +167,9 @@ export class InFlight {
     });
   }
 
-  /** Resolves when any work in progress has ended, or at once if there is none. */
-  async oneEnded(): Promise<void> {
-    if (this.#count > 0) await this.#wakeUp.wait();
+  /** Resolves when any work in progress has ended or the time is over, or at once if there is none. */
+  async oneEnded(timeoutMs?: number): Promise<void> {
+    if (this.#count > 0) await this.#wakeUp.wait(timeoutMs);
   }
 
   /** Resolves when no work is in progress, including work added during the wait. */

@@ -98,11 +98,11 @@ export function startMailing(dependencies: MailingDependencies): Required<Featur
     }
   }
 
-  /** Polls again only when an e-mail has ended: an earlier poll could find e-mails that are about to be claimed. */
+  /** After a start, polls again when an e-mail has ended or a second has passed: another one may take minutes. */
   async function poll(): Promise<number | void> {
     const hasStarted = gate.isOpen && (await retrying(startDue).catch(report)) === true;
     if (!hasStarted) return;
-    await attempts.oneEnded();
+    await attempts.oneEnded(CHECK_EVERY_MS);
     return 0;
   }
 
