@@ -491,6 +491,31 @@ describe('a restored database', () => {
     assert.deepEqual(await readdir(directory), [basename(file)]);
   });
 
+  it('does not replace a choice that a recipient makes while it applies older ones', async () => {
+    const search = await searchOf((await created('meanwhile@example.org'))['@id']);
+    await record(search);
+    const { token } = (await claim(search)) ?? assert.fail();
+    const post = (query: string) => fetch(`${api.baseUrl}/unsubscribe/${token}${query}`, { method: 'POST' });
+    await post('');
+    await post('?again');
+    await database.query('delete from mail_choices where recipient_key = $1', [search.mail.key]);
+    let isRead = false;
+    const query = async (...statement: [string, unknown[]]) => {
+      const result = await database.query(...statement);
+      if (!isRead && / from mail_choices\b/.test(statement[0])) {
+        isRead = true;
+        assert.equal((await post('')).status, 200);
+      }
+      return result;
+    };
+    const slow = { query, connect: () => database.connect() } as unknown as typeof database;
+    assert.equal(await createChoiceSync(slow, () => directory)(), 1);
+    const { unsubscribedAt } = (await api.call('GET', pathOf('meanwhile@example.org'))).body;
+    assert.equal(typeof unsubscribedAt, 'string');
+    await record(search);
+    assert.equal(await claim(search), null);
+  });
+
   it('erases an address again in every form that a text may have, and no other address', async () => {
     const address = 'anne.roux@example.org';
     const [sure, parts, others] = [

@@ -151,7 +151,10 @@ async function readStored(database: Queryable, since: Date | null): Promise<Choi
 
 const NOBODY: ReadonlyMap<string, readonly string[]> = new Map();
 
-/** Applies choices that this database lacks because it was restored. For an erasure, erases the data again. */
+/**
+ * Applies choices that this database lacks because it was restored. For an erasure, erases the data again, which
+ * records a later time. A recipient's choice that was made in the meantime stays.
+ */
 async function apply(database: Database, choices: readonly RecipientChoice[]): Promise<void> {
   const erased = choices.filter(({ kind }) => kind === 'erasure');
   const keys = erased.map(({ key }) => key);
@@ -172,7 +175,8 @@ async function apply(database: Database, choices: readonly RecipientChoice[]): P
      )
      insert into mail_choices (recipient_key, client_id, kind, scope, value, at)
      select key, "clientId", kind, scope, value, at from chosen
-     on conflict (recipient_key, kind, scope) do update set value = excluded.value, at = excluded.at`,
+     on conflict (recipient_key, kind, scope) do update set value = excluded.value, at = excluded.at
+     where excluded.kind = 'erasure' or mail_choices.at < excluded.at`,
     [JSON.stringify(choices)],
   );
 }
