@@ -565,6 +565,14 @@ test('the first of several CSV columns with the same name counts, and columns wi
   assert.deepEqual([row?.reference, row?.content.advert], ['1', { title: 'House' }]);
 });
 
+test('the names kept to suggest one for a wrong path are limited, for a file whose keys differ in each advert', async () => {
+  const mapping = { format: 'ndjson', reference: 'id', members: { title: 'titel' } };
+  const fileOf = (count: number) =>
+    Array.from({ length: count }, (_, at) => JSON.stringify({ id: at, [at === count - 1 ? 'title' : `key-${at}`]: 1 }));
+  await assert.rejects(mapped(fileOf(5_000).join('\n'), mapping), /titel \(the nearest one is title\)/);
+  await assert.rejects(mapped(fileOf(15_000).join('\n'), mapping), /No advert has titel\. Correct/);
+});
+
 test('an invalid mapping is reported, with the nearest name of a misspelt one', async () => {
   const mapping = { format: 'csv', reference: 'id', members: { title: 'titel' } };
   await assert.rejects(mapped('id,title\n1,x\n', mapping), /No advert has titel \(the nearest one is title\)/);

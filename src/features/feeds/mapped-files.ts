@@ -25,6 +25,8 @@ type Chunks = AsyncIterable<Buffer>;
 
 const RECORD_LENGTH_MAX = 4 * 1_024 * 1_024;
 const DEPTH_MAX = 64;
+/** Paths that are kept for suggestions: keys of a file, such as ids, may differ in each advert. */
+const NAMES_MAX = 10_000;
 /** Limit of stray quotation marks in one line, because each costs time in proportion to the value before it. */
 const STRAY_QUOTES_MAX = 200;
 
@@ -46,7 +48,7 @@ export async function* readMapped(
       continue;
     }
     for (const path of missing) if (record.at(path) !== undefined) missing.delete(path);
-    if (missing.size > 0) for (const name of record.names) names.add(name);
+    if (missing.size > 0 && names.size < NAMES_MAX) for (const name of record.names) names.add(name);
     count += 1;
     if (record.fault === DAMAGED_REASON) damaged += 1;
     yield mappedRow(record, mapping, numbers);
