@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { appendFile, symlink, utimes, writeFile } from 'node:fs/promises';
+import { createHash, randomBytes } from 'node:crypto';
+import { appendFile, type FileHandle, open, symlink, utimes, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -166,6 +166,25 @@ test('a file that changes while it is read is refused', async (t) => {
   await assert.rejects(async () => {
     for await (const _ of content);
   }, /The file changed while it was read/);
+});
+
+test('a gzip file that the system fails to read rejects with its error, and ends no process', async (t) => {
+  const path = join(await emptyDirectory(t), 'snapshot.gz');
+  await writeFile(path, gzipSync(randomBytes(1_000_000)));
+  const handle = await open(path);
+  const methods = Object.getPrototypeOf(handle) as Pick<FileHandle, 'read'>;
+  await handle.close();
+  const { read } = methods;
+  t.after(() => Object.assign(methods, { read }));
+  const file = await openSnapshot(path);
+  t.after(() => file.close());
+  const content = file.content();
+  await content.next();
+  const failure = Object.assign(new Error('i/o error, read'), { code: 'EIO', syscall: 'read' });
+  Object.assign(methods, { read: () => Promise.reject(failure) });
+  await assert.rejects(async () => {
+    for await (const _ of content);
+  }, failure);
 });
 
 async function serve(t: TestContext, answer: RequestListener): Promise<string> {

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, lstat, open, readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { Readable } from 'node:stream';
+import { pipeline, type Readable } from 'node:stream';
 import { crc32, createGunzip } from 'node:zlib';
 import { type Entry, fromFd, type ZipFile } from 'yauzl';
 import { SnapshotRefusedError } from './feed-row.ts';
@@ -97,13 +97,17 @@ async function unpacked(
   const file = handle.createReadStream({ autoClose: false, start: 0, highWaterMark: 256 * 1_024 });
   file.on('data', (chunk) => onRead(chunk.length));
   if (!start.startsWith('\x1f\x8b')) return file;
-  return checked(file.pipe(createGunzip({ chunkSize: 128 * 1_024 })), `${basename(path)} is cut off or damaged`);
+  // Unlike `pipe`, it passes a failed read on. Without a listener, that error would end the process.
+  const content = pipeline(file, createGunzip({ chunkSize: 128 * 1_024 }), () => undefined);
+  return checked(content, `${basename(path)} is cut off or damaged`);
 }
 
 async function* checked(stream: Readable, sentence: string): AsyncGenerator<Buffer> {
   try {
     for await (const chunk of stream) yield chunk as Buffer;
   } catch (cause) {
+    // The system's error: the file may be readable later.
+    if ('syscall' in (cause as Error)) throw cause;
     throw new SnapshotRefusedError(`${sentence} (${(cause as Error).message}).`, { cause });
   }
 }
