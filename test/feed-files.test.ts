@@ -207,6 +207,17 @@ test('a download sends the last ETag, and an unchanged file is not read', async 
   assert.equal(await download(url, first?.version as string, inside), null);
 });
 
+test('the version of a local file that the command has read does not prevent the next download', async (t) => {
+  const url = await serve(t, (_, response) => response.end('content'));
+  const path = join(await emptyDirectory(t), 'snapshot');
+  await writeFile(path, 'content');
+  const file = await openSnapshot(path);
+  await file.close();
+  const next = await download(url, file.version, inside);
+  assert.equal(await contentOf(next?.path as string), 'content');
+  await next?.dispose();
+});
+
 test('a file of 50 MB is downloaded completely, plain or gzip, with or without a length', async (t) => {
   const content = Buffer.alloc(50_000_000, 'annonce;');
   // Not deflated, so the download is as long as the plain file.

@@ -114,9 +114,13 @@ async function fetchFile(url: string, version: string | null, fetching: Fetching
   throw new Error(`the server ${statusCode < 400 ? redirected : `answered ${statusCode}`}`);
 }
 
-/** Headers that request the file only if it no longer has `version`, a result of `versionOf`. */
+/**
+ * Headers that request the file only if it no longer has `version`, a result of `versionOf`. None for the version of a
+ * local file, which the source has if the command `feed` has read one.
+ */
 function conditionsOf(version: string | null): Record<string, string> {
-  const { etag, modified } = JSON.parse(version ?? '{}') as { etag?: string; modified?: string };
+  const known = version?.startsWith('{') ? version : '{}';
+  const { etag, modified } = JSON.parse(known) as { etag?: string; modified?: string };
   return { ...(etag && { 'if-none-match': etag }), ...(modified && { 'if-modified-since': modified }) };
 }
 
