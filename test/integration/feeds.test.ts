@@ -1,7 +1,7 @@
 /** Successive snapshots of a source, from a daemon to its tables, with agencies' mistakes, crashes and restores. */
 
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
@@ -370,6 +370,35 @@ test('a file is read once it has not changed for a minute, and a silent sourceâ€
   assert.deepEqual(await lookAt(22 * 3_600), ['0 new, 2 again']);
   assert.deepEqual(await lookAt(44 * 3_600), ['0 new, 2 again']);
   assert.deepEqual(await lookAt(66 * 3_600), []);
+});
+
+test('a file that is uploaded again while another source is read is not read until it is complete', async (t) => {
+  const folder = await emptyDirectory(t);
+  const names = ['uploading-a', 'uploading-b'];
+  const pathOf = (name: string) => join(folder, name);
+  for (const name of names) await writeFile(pathOf(name), polirisFile([rowOf(1, 1), rowOf(2, 2)]));
+  let nowMs = 0;
+  const read: string[] = [];
+  const task = await startFeeds({
+    ...scene,
+    sources: names.map((name) => sourceOf(name, { path: pathOf(name) })),
+    allowPrivateNetworks: false,
+    clock: () => new Date(1_800_000_000_000 + nowMs),
+    nowMs: () => nowMs,
+    onRead(name, { counts }) {
+      read.push(`${counts.adverts}`);
+      // The upload of the other file has begun.
+      for (const other of names) if (other !== name) writeFileSync(pathOf(other), polirisFile([rowOf(1, 1)]));
+    },
+    onRefused: (_, reason) => void read.push(reason),
+    onTransientError: (_, error) => assert.fail(error),
+    checkEveryMs: Number.POSITIVE_INFINITY,
+  });
+  t.after(() => task.stop());
+  await task.run();
+  nowMs = 61_000;
+  await task.run();
+  assert.deepEqual(read, ['2']);
 });
 
 test('an agency that adds its number later keeps its adverts: only new and removed ones are reported', async () => {

@@ -109,7 +109,10 @@ async function checkFile(
   // The adverts of an unchanged file are published again until the source counts as silent.
   const isShown = isOlder(known.readAt, REPUBLISHED_AFTER_MS, watch) && !isSilent(known, source, watch);
   if (!isNew && !isRequested && !isShown) return;
-  await noted(source, watch, (onBytes) => read(source, { ...found, isGiven: isNew, onBytes }, stopping, watch));
+  const isCurrent = async () => (await newestFile(path))?.version === found.version;
+  await noted(source, watch, (onBytes) =>
+    read(source, { ...found, isGiven: isNew, onBytes, isCurrent }, stopping, watch),
+  );
 }
 
 async function askAddress(source: FeedSource, known: SourceReport, stopping: AbortSignal, watch: Watch) {
@@ -167,14 +170,20 @@ async function noted(source: FeedSource, watch: Watch, work: (onBytes: OnBytes) 
   }
 }
 
+interface ReadFile extends Pick<Reading, 'path' | 'version' | 'from' | 'isGiven' | 'onBytes'> {
+  /** False if the file was written again while this reading waited for others: it may be incomplete. */
+  readonly isCurrent?: () => Promise<boolean>;
+}
+
 async function read(
   { name, format, mapping }: Pick<FeedSource, 'name' | 'format' | 'mapping'>,
-  file: Pick<Reading, 'path' | 'version' | 'from' | 'isGiven' | 'onBytes'>,
+  { isCurrent, ...file }: ReadFile,
   stopping: AbortSignal,
   { database, broker, clock, onRead, snapshots }: Watch,
 ): Promise<void> {
   await snapshots.run('snapshot', async () => {
     stopping.throwIfAborted();
+    if ((await isCurrent?.()) === false) return;
     const outcome = await readOnce({
       database,
       broker,
