@@ -187,6 +187,25 @@ test('an e-mail that the mail server does not answer delays no other recipient',
   assert.equal(scene.settled.length, 1, 'the first attempt is still in progress');
 });
 
+test('the items of a recipient whose e-mail is not answered do not hide those of other recipients', async (t) => {
+  const scene = await openMailScene(t);
+  scene.smtp.scriptRecipient(JO, 'hang');
+  const [search, other] = [await scene.newSearch(JO), await scene.newSearch('other@example.org')];
+  await scene.record(search, 1);
+  scene.start({ attemptTimeoutMs: 3_600_000, drainTimeoutMs: 0 });
+  await until(
+    async () => scene.smtp.recipients.length,
+    (count) => count === 1,
+  );
+  // More than are read for a client at once.
+  await scene.record(search, 70);
+  await scene.record(other, 1);
+  await until(
+    async () => scene.smtp.mails.length,
+    (count) => count === 1,
+  );
+});
+
 test('an e-mail whose process died counts as aborted, and is sent again under the same Message-ID', async (t) => {
   const scene = await openMailScene(t);
   await scene.record(await scene.newSearch(JO), 2);

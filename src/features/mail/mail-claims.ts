@@ -305,9 +305,13 @@ const ITEMS_PER_CLIENT = 64;
 /**
  * The first due e-mail of every client, then the second of every client, and so on. A loose scan of index
  * `mail_items_due` finds the clients with open items. The index also returns each client's due items in the order of
- * their due times, so that items that were postponed precede new ones.
+ * their due times, so that items that were postponed precede new ones. `blocked`: recipients whose items are left out.
  */
-export async function readMailTurns(client: Queryable, limit: number): Promise<readonly MailTurn[]> {
+export async function readMailTurns(
+  client: Queryable,
+  limit: number,
+  blocked: readonly string[] = [],
+): Promise<readonly MailTurn[]> {
   const { rows } = await client.query<MailTurn>({
     name: 'read-mail-turns',
     text: `
@@ -324,6 +328,7 @@ export async function readMailTurns(client: Queryable, limit: number): Promise<r
           select endpoint_key, mail_id, row_number() over (order by due_at, id) as position from (
             select id, due_at, endpoint_key, case when state = 'retry_wait' then mail_id end as mail_id from mail_items
             where client_id = clients.client_id and state in ${WAITING} and due_at <= statement_timestamp()
+              and endpoint_key <> all($2::text[])
             order by due_at, id limit ${ITEMS_PER_CLIENT}
           ) oldest
         ) items
@@ -332,7 +337,7 @@ export async function readMailTurns(client: Queryable, limit: number): Promise<r
       )
       select client_id as "clientId", endpoint_key as key, mail_id as "mailId" from due
       order by row_number() over (partition by client_id order by position) limit $1`,
-    values: [limit],
+    values: [limit, blocked],
   });
   return rows;
 }

@@ -77,7 +77,7 @@ export function startMailing(dependencies: MailingDependencies): Required<Featur
     }
     for (const [key, untilMs] of blockedUntil) if (untilMs < performance.now()) blockedUntil.delete(key);
     let hasStarted = false;
-    for (const turn of await readMailTurns(database, TURNS_MAX)) {
+    for (const turn of await readMailTurns(database, TURNS_MAX, [...blockedUntil.keys()])) {
       while (attempts.count >= SLOTS) await attempts.oneEnded();
       if (draining.signal.aborted || !gate.isOpen) return false;
       if (blockedUntil.has(turn.key)) continue;
