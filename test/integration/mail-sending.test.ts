@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'node:test';
+import { endsWithin } from '../../src/engine/actor/waiting.ts';
 import { createPauseGate } from '../../src/engine/broker/pause-gate.ts';
 import { ATTEMPTS_MAX } from '../../src/engine/domain/delivery.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
@@ -204,6 +205,20 @@ test('the items of a recipient whose e-mail is not answered do not hide those of
     async () => scene.smtp.mails.length,
     (count) => count === 1,
   );
+});
+
+test('a drain does not wait for a slot when every attempt is slow', async (t) => {
+  const scene = await openMailScene(t);
+  for (let number = 0; number < 10; number++) {
+    scene.smtp.scriptRecipient(`r${number}@example.org`, 'hang');
+    await scene.record(await scene.newSearch(`r${number}@example.org`), 1);
+  }
+  const mailing = scene.start({ attemptTimeoutMs: 3_600_000, drainTimeoutMs: 0 });
+  await until(
+    async () => scene.smtp.recipients.length,
+    (count) => count === 8,
+  );
+  assert.equal(await endsWithin(mailing.drain(), 10_000), true);
 });
 
 test('an e-mail whose process died counts as aborted, and is sent again under the same Message-ID', async (t) => {

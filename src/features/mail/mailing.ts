@@ -78,7 +78,7 @@ export function startMailing(dependencies: MailingDependencies): Required<Featur
     for (const [key, untilMs] of blockedUntil) if (untilMs < performance.now()) blockedUntil.delete(key);
     let hasStarted = false;
     for (const turn of await readMailTurns(database, TURNS_MAX, [...blockedUntil.keys()])) {
-      while (attempts.count >= SLOTS) await attempts.oneEnded();
+      while (attempts.count >= SLOTS && !draining.signal.aborted) await attempts.oneEnded(CHECK_EVERY_MS);
       if (draining.signal.aborted || !gate.isOpen) return false;
       if (blockedUntil.has(turn.key)) continue;
       blockedUntil.set(turn.key, Number.POSITIVE_INFINITY);
