@@ -8,8 +8,10 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { readState } from '../../src/engine/domain/stored-property.ts';
+import { openDatabase } from '../../src/engine/store/database.ts';
 import { SnapshotRefusedError } from '../../src/features/feeds/feed-row.ts';
 import { listSources, readSource } from '../../src/features/feeds/publications.ts';
+import { openFormat, readOnce } from '../../src/features/feeds/reading.ts';
 import { endSource } from '../../src/features/feeds/snapshot.ts';
 import { type FeedSource, startFeeds } from '../../src/features/feeds/source-watch.ts';
 import { ROOT, SHARED_DATA } from '../support/checkout.ts';
@@ -59,6 +61,25 @@ test('an advert whose publication was not acknowledged is known, and expires whe
   await take(scene, 'unacknowledged', polirisFile([rowOf(2, 2)]));
   await recorded(scene);
   assert.equal(await liveCount(scene, 'unacknowledged'), 1);
+});
+
+test('a reading whose lock was lost publishes nothing, because another process may have read a newer file', async (t) => {
+  const path = join(await emptyDirectory(t), 'Annonces.csv');
+  await writeFile(path, polirisFile([rowOf(1, 1)]));
+  const database = openDatabase({ url: scene.servers.postgres.url, connectionsMax: 3 });
+  t.after(() => database.end());
+  const before = await streamed(scene);
+  const reading = readOnce({
+    ...{ database, broker: scene.broker, source: 'unlocked', path, isAll: false, isForced: false, stopping: never },
+    clock: () => new Date(),
+    async format() {
+      const locking = `locktype = 'advisory' and (classid::bigint << 32 | objid::bigint) = hashtextextended('vigie feed unlocked', 0)`;
+      await scene.database.query(`select pg_terminate_backend(pid, 10000) from pg_locks where ${locking}`);
+      return openFormat('poliris', null, 'unlocked');
+    },
+  });
+  await assert.rejects(reading, /connection/i);
+  assert.equal(await streamed(scene), before);
 });
 
 test('A, B and A again within the stream’s duplicate window end as A', async () => {

@@ -79,7 +79,9 @@ function inWords(error: Error, file: string | null): Error {
 
 async function end(database: Database, broker: Broker, source: string, stopping: AbortSignal): Promise<void> {
   const clock = () => new Date();
-  const count = await withSource(database, source, () => endSource({ database, broker, source, stopping, clock }));
+  const count = await withSource(database, source, stopping, (ending) =>
+    endSource({ database, broker, source, stopping: ending, clock }),
+  );
   print(`The source ${source} was removed. Adverts that expire: ${count}.`);
 }
 

@@ -71,10 +71,22 @@ export class SourceBusyError extends Error {
 
 /**
  * Runs `work` while no other process reads the source. The lock belongs to the session, so it ends with the process,
- * and no transaction stays open.
+ * and no transaction stays open. The signal that `work` gets is aborted with `stopping`, or if the session has ended:
+ * another process may then read a newer file, which this one must not overwrite.
  */
-export async function withSource<T>(database: Database, source: string, work: () => Promise<T>): Promise<T> {
+export async function withSource<T>(
+  database: Database,
+  source: string,
+  stopping: AbortSignal,
+  work: (stopping: AbortSignal) => Promise<T>,
+): Promise<T> {
   const client = await database.connect();
+  const ending = new AbortController();
+  const stop = (): void => ending.abort(stopping.reason);
+  const lose = (): void => ending.abort(new Error(`The connection that locks ${source} has ended.`));
+  stopping.addEventListener('abort', stop);
+  if (stopping.aborted) stop();
+  client.once('end', lose);
   const lock = (call: string) =>
     client.query<{ isHeld: boolean }>(`select ${call}(hashtextextended('vigie feed ' || $1, 0)) as "isHeld"`, [source]);
   let isFree = false;
@@ -82,12 +94,14 @@ export async function withSource<T>(database: Database, source: string, work: ()
     const { rows } = await lock('pg_try_advisory_lock');
     if (rows[0]?.isHeld !== true) throw new SourceBusyError(`Another process is reading ${source}. Try again later.`);
     try {
-      return await work();
+      return await work(ending.signal);
     } finally {
       await lock('pg_advisory_unlock');
       isFree = true;
     }
   } finally {
+    stopping.removeEventListener('abort', stop);
+    client.off('end', lose);
     // If the lock was not released, end the session, which certainly releases it.
     client.release(!isFree);
   }

@@ -30,9 +30,9 @@ export interface Reading extends Omit<SnapshotOptions, 'onProgress'> {
 /** Throws `SnapshotRefusedError`, `SourceBusyError`, and errors of the file system, PostgreSQL and NATS. */
 export function readOnce(reading: Reading): Promise<SnapshotOutcome> {
   const { database, source } = reading;
-  return withSource(database, source, async () => {
+  return withSource(database, source, reading.stopping, async (stopping) => {
     try {
-      return await readSnapshotFile(reading);
+      return await readSnapshotFile({ ...reading, stopping });
     } catch (error) {
       const { version } = reading;
       if (error instanceof SnapshotRefusedError) await report(reading, { version, refusal: error.message });
