@@ -22,9 +22,10 @@
  * `--minutes`, `--seconds`: duration of the faults for each seed; repairs take additional time. `--faults`: only the
  * faults whose name in the timeline matches. `--cluster`: NATS is a cluster of three. One server at a time is cut off
  * from its peers, killed or frozen; the store, disk and clock of NATS have no faults. `--waiting`: number of retries at
- * one endpoint that wait for their hour throughout the run. `NATS_SERVER_BIN` names another nats-server. The seed
- * decides which messages are published, what endpoints answer, and which faults occur in which order. Everything else
- * depends on the machine.
+ * one endpoint that wait for their hour throughout the run. `NATS_SERVER_BIN` names another nats-server: a cluster needs
+ * 2.10, because the replicas of 2.9.10 number the same messages differently after some faults, and so lose messages. The
+ * seed decides which messages are published, what endpoints answer, and which faults occur in which order. Everything
+ * else depends on the machine.
  */
 
 import { fileURLToPath } from 'node:url';

@@ -181,6 +181,30 @@ test('a change is noticed while the daemon runs, and reported once when it occur
   assert.deepEqual(told, ['Stream ADVERTS: max_msg_size is 200 bytes, so ordinary adverts are refused.', '']);
 });
 
+test('a first check that fails is soon repeated, because nothing is taken in before it', async (t) => {
+  await removeAll();
+  await ensureIntake(broker);
+  const refused = new Error('NATS does not answer');
+  const onTransientError = t.mock.fn();
+  let looks = 0;
+  const watch = await startTopologyWatch({
+    ...{ broker, everyMs: Number.POSITIVE_INFINITY, onTransientError },
+    onFound: (found) => assert.fail(JSON.stringify(found)),
+    async findOther() {
+      looks += 1;
+      if (looks === 1) throw refused;
+      return null;
+    },
+  });
+  t.after(() => watch.stop());
+  assert.equal(watch.reason, 'not checked yet');
+  await untilIs(() => watch.reason, null);
+  assert.deepEqual(
+    onTransientError.mock.calls.map(({ arguments: [, error] }) => error),
+    [refused],
+  );
+});
+
 test('a daemon whose consumer filters adverts out is not ready, and reports why', async (t) => {
   const servers = await startTestServers(t);
   const operator = await connectTestBroker(t, servers.nats.url, 'operator');

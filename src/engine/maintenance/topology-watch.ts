@@ -60,7 +60,7 @@ export async function startTopologyWatch(options: TopologyWatchOptions) {
   }
 
   await checkOnce();
-  const task = startTask({ what: 'check streams', everyMs, work: checkOnce });
+  const task = startTask({ what: 'check streams', everyMs, isDueAtOnce: found === null, work: checkOnce });
   return {
     /** The last result; null until NATS has answered for the first time. */
     get found() {
