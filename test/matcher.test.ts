@@ -3,12 +3,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextLook } from 'node:timers/promises';
+import type { Broker } from '../src/engine/broker/connection.ts';
 import { searchNumberOf } from '../src/engine/domain/ids.ts';
 import { SEARCH_DEFAULTS } from '../src/engine/domain/search.ts';
 import { startMatcher } from '../src/engine/intake/matcher.ts';
 import { SearchIndex } from '../src/engine/matching/search-index.ts';
 import { warmUp } from '../src/engine/matching/warm-up.ts';
 import type { OnSearch, SearchChange } from '../src/engine/store/search-feed.ts';
+import { searchAnnouncer } from '../src/roles/api.ts';
 import { quietSupervisor } from './support/supervisor.ts';
 
 const SEARCHES = 50;
@@ -57,6 +59,17 @@ test('all searches are read again after a standby was promoted, which may lack c
   horizon = '9:9:@00000002';
   await matcher.refresh();
   assert.equal(matcher.stats.searches, 1);
+});
+
+test('a stored search is answered as stored even if the matcher takes too long to read it', async () => {
+  const errors: string[] = [];
+  const late = new Error('the matcher has not read the searches within 30000 ms');
+  const parts = {
+    broker: { isConnected: () => false } as Broker,
+    onTransientError: (what: string, error: Error) => void errors.push(`${what}: ${error.message}`),
+  };
+  await searchAnnouncer(parts, { refresh: () => Promise.reject(late) })();
+  assert.deepEqual(errors, [`refresh: ${late.message}`]);
 });
 
 test('warming up leaves nothing in the index', () => {

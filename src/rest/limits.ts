@@ -289,8 +289,8 @@ export function waitForOthers(ctx: Context): void {
   leaveTurn(ctx);
 }
 
-/** Called before long work that needs no connection of the API's pool. */
-function leaveTurn(ctx: Context): void {
+/** Called before long work, or a long wait, that needs no connection of the API's pool. */
+export function leaveTurn(ctx: Context): void {
   (ctx.state.leaveTurn as Leave | undefined)?.();
 }
 

@@ -21,7 +21,7 @@ import type { ApiDependencies, EndpointRules } from './dependencies.ts';
 import { collection, offsetOf } from './hydra.ts';
 import { once } from './idempotency.ts';
 import { jsonBody } from './json-body.ts';
-import { ConcurrencyLimit, type QueryLimiter, refuse } from './limits.ts';
+import { ConcurrencyLimit, leaveTurn, type QueryLimiter, refuse } from './limits.ts';
 import { invalid, notFound, Problem } from './problem.ts';
 import { booleanParameter, choiceParameter, orderParameter, PAGING, readQuery, textParameter } from './query.ts';
 import { type Lookups, searchDocument, searchIri } from './search-document.ts';
@@ -49,7 +49,7 @@ export const SEARCH_LIST_PARAMETERS = {
 } as const;
 
 export function searchRoutes(router: Router, dependencies: ApiDependencies, limiter: QueryLimiter): void {
-  const { database, searchChanged, prepareEstimate } = dependencies;
+  const { database, prepareEstimate } = dependencies;
   listRoute(router, dependencies, limiter);
 
   router.post('/searches', acceptable, jsonBody, async (ctx) => {
@@ -65,7 +65,7 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies, limi
       makeOnce: (request, search) => createSearchOnce(database, search, request).catch(refuseBeyond),
       readAgain: (id) => readSearch(database, clientId, id),
     });
-    if (isNew) await searchChanged();
+    if (isNew) await untilMatched(ctx, dependencies);
     ctx.set('Location', searchIri(search.id));
     await answerSearch(ctx, search, dependencies, 201);
   });
@@ -92,7 +92,7 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies, limi
       ...(prepareEstimate && { estimate: await prepareEstimate() }),
     }).catch(refuseBeyond);
     if (search === null) notFound(THINGS.search);
-    await searchChanged();
+    await untilMatched(ctx, dependencies);
     await answerSearch(ctx, search, dependencies);
   };
   router.put('/searches/:id', acceptable, jsonBody, change);
@@ -103,9 +103,15 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies, limi
     const requirePresent = await precondition(ctx, dependencies);
     const isDeleted = await deleteSearch(database, principalOf(ctx).clientId, id, requirePresent);
     if (!isDeleted) notFound(THINGS.search);
-    await searchChanged();
+    await untilMatched(ctx, dependencies);
     ctx.status = 204;
   });
+}
+
+/** The matcher may be busy for long: a write that waits for it must not hold a turn, which other clients need. */
+function untilMatched(ctx: Context, { searchChanged }: ApiDependencies): Promise<void> {
+  leaveTurn(ctx);
+  return searchChanged();
 }
 
 function listRoute(router: Router, dependencies: ApiDependencies, limiter: QueryLimiter): void {

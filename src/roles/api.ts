@@ -63,10 +63,7 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
       secretsChanged: () => announceChange(broker, 'secrets'),
       deliverOnce: (delivery) => sender.send(delivery),
       onKeyChange: (listener) => onChange(broker, 'keys', listener),
-      async searchChanged() {
-        announceChange(broker, 'searches');
-        await matcher?.refresh();
-      },
+      searchChanged: searchAnnouncer(parts, matcher),
     }).callback(),
     config.api,
   );
@@ -78,6 +75,20 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
     await closeServer(api, sender.close);
   });
   return url;
+}
+
+/**
+ * Returns a function that announces a stored change of a search. It resolves when this process uses the change, or if
+ * the matcher takes too long, for example while it reads all searches: a stored change must not be answered as failed.
+ */
+export function searchAnnouncer(
+  { broker, onTransientError }: Pick<Parts, 'broker' | 'onTransientError'>,
+  matcher: Pick<Matcher, 'refresh'> | null,
+) {
+  return async (): Promise<void> => {
+    announceChange(broker, 'searches');
+    await matcher?.refresh().catch((error: Error) => onTransientError('refresh', error));
+  };
 }
 
 /** Logs an outage once, instead of for each request that it affects. */

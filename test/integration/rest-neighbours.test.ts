@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
 import { after, test } from 'node:test';
-import { startTestApi } from '../support/api.ts';
+import { CONNECTIONS_MAX, startTestApi } from '../support/api.ts';
+import { createGate } from '../support/gate.ts';
 import { lastFirst } from '../support/servers.ts';
 import { untilIs } from '../support/until.ts';
 
@@ -109,3 +110,20 @@ for (const { what, lock, sentOf } of WAITING) {
     assert.ok([...statuses].every(isExpected), `answers: ${[...statuses].join()}`);
   });
 }
+
+test('writes that wait for a busy matcher delay no request of another client', async (t) => {
+  const matcher = createGate();
+  let waiting = 0;
+  const searchChanged = (): Promise<void> => {
+    waiting += 1;
+    return matcher.gate;
+  };
+  const { call, newClient } = await startTestApi(lastFirst(t), { searchChanged });
+  const names = Array.from({ length: CONNECTIONS_MAX }, (_, n) => `writer ${n}`);
+  const writers = await Promise.all(names.map((name) => newClient(name)));
+  const posts = writers.map((key) => call('POST', '/searches', { title: 'new' }, { key }));
+  await untilIs(async () => waiting, CONNECTIONS_MAX, 30_000);
+  assert.equal((await call('GET', '/searches')).status, 200);
+  matcher.open();
+  for (const { status } of await Promise.all(posts)) assert.equal(status, 201);
+});

@@ -98,7 +98,7 @@ export function startSettlement(
     // If a bug prevents this outcome from being recorded, the attempt counts as aborted, which frees its row.
     async deadLetter(ended) {
       const aborted = abortedAttempt({ ...ended.delivery, holder: ended.holder }, retryDelayMs);
-      await record([aborted]).catch((error: Error) => onTransientError('outcomes', error));
+      await record([aborted]).catch(unlessTransient(supervisor, (bug) => onTransientError('outcomes', bug)));
       noteRecorded(ended);
     },
     async receive(batch) {
@@ -125,6 +125,14 @@ export function startSettlement(
       await actor.drain(grace);
       await Promise.race([publishing.ended(), grace.isOver]);
     },
+  };
+}
+
+/** Rethrows a transient error: the actor then retries, because nothing else frees the claim of a courier that lives. */
+function unlessTransient({ isOperational }: Pick<Supervisor, 'isOperational'>, report: (bug: Error) => void) {
+  return (error: Error): void => {
+    if (isOperational(error)) throw error;
+    report(error);
   };
 }
 

@@ -7,6 +7,7 @@
 import { hostname } from 'node:os';
 import type { FailingActor } from '../actor/supervisor.ts';
 import { startTask } from '../actor/task.ts';
+import { InFlight } from '../actor/waiting.ts';
 import { onChange } from '../broker/announcements.ts';
 import type { Broker } from '../broker/connection.ts';
 import type { PauseGate } from '../broker/pause-gate.ts';
@@ -58,11 +59,12 @@ const CHECK_EVERY_MS = 2_000;
 
 /** Resolves when the instance has stored its first heartbeat. */
 export async function startInstanceHeartbeat(options: InstanceHeartbeatOptions) {
-  const { broker, database, isHeld } = options;
+  const { broker, database, isHeld, onTransientError } = options;
   const identity = identityOf(options);
   const { id, startedAt } = identity;
   const stages: FollowedStage[] = [];
   let index: ShownIndex | null = null;
+  const rebuilds = new InFlight();
   let generation = (await readControls(database)).get('index')?.generation ?? 0;
 
   async function refresh(): Promise<void> {
@@ -70,10 +72,15 @@ export async function startInstanceHeartbeat(options: InstanceHeartbeatOptions) 
     for (const stage of stages) follow(stage, controls, isHeld());
     await show();
     const wanted = controls.get('index')?.generation ?? 0;
-    if (index === null || wanted <= generation) return;
-    await index.rebuild();
+    if (index === null || rebuilds.count > 0 || wanted <= generation) return;
+    // Not awaited: it takes long, and without heartbeats the instance would count as gone and ignore a pause.
+    rebuilds.add(rebuild(index, wanted).catch((error: Error) => onTransientError('controls', error)));
+  }
+
+  async function rebuild(requested: ShownIndex, wanted: number): Promise<void> {
+    await requested.rebuild();
     generation = wanted;
-    await show();
+    task.ask();
   }
 
   function show(): Promise<void> {
@@ -86,12 +93,7 @@ export async function startInstanceHeartbeat(options: InstanceHeartbeatOptions) 
   }
 
   await refresh();
-  const task = startTask({
-    what: 'controls',
-    everyMs: CHECK_EVERY_MS,
-    work: refresh,
-    onTransientError: options.onTransientError,
-  });
+  const task = startTask({ what: 'controls', everyMs: CHECK_EVERY_MS, work: refresh, onTransientError });
   onChange(broker, 'controls', task.ask);
   return {
     /** The instance's name is `instances/{id}`. */
@@ -109,7 +111,7 @@ export async function startInstanceHeartbeat(options: InstanceHeartbeatOptions) 
     refresh: task.run,
     async stop() {
       await task.stop();
-      await removeInstance(database, id).catch((error: Error) => options.onTransientError('controls', error));
+      await removeInstance(database, id).catch((error: Error) => onTransientError('controls', error));
     },
   };
 }
