@@ -8,6 +8,7 @@
 import { randomBytes } from 'node:crypto';
 import { timeOrderedUuid, type Uuid } from '../../engine/domain/ids.ts';
 import { CLIENT_MAILS_MAX, MAILBOX_MAILS_MAX, parisDayOf } from '../../engine/domain/mail.ts';
+import { arrayLiteral } from '../../engine/store/array-literal.ts';
 import { type Database, type Queryable, transaction } from '../../engine/store/database.ts';
 import { WAITING } from '../../engine/store/delivery-states.ts';
 import { frequencyChosenBy, IS_STOPPED, isOpposed } from '../../engine/store/mail-conditions.ts';
@@ -337,7 +338,7 @@ export async function readMailTurns(
       )
       select client_id as "clientId", endpoint_key as key, mail_id as "mailId" from due
       order by row_number() over (partition by client_id order by position) limit $1`,
-    values: [limit, blocked],
+    values: [limit, arrayLiteral(blocked)],
   });
   return rows;
 }
