@@ -201,7 +201,7 @@ test('a failure without a known server fault loses no message: the message is tr
   );
 });
 
-test('a message that waits for its next try delays only its own key, and after it is given up later messages of its key are dead-lettered at once', async () => {
+test('a message that waits for its next try delays only its own key, and once it is given up, later messages of its key are dead-lettered at once', async () => {
   const done: string[] = [];
   const aside: string[] = [];
   const { actor, tick } = spawnFor<string>({

@@ -1,4 +1,4 @@
-/** The console's draft of a search: what it has read is sent back unchanged, and a change is sent as the difference. */
+/** The console's draft of a search: members that it has read are sent back unchanged, a change as the difference. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

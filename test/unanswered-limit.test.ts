@@ -1,6 +1,6 @@
 /**
- * Endpoints that have never answered get at most two attempts a second, each of them and all of a client's on one host
- * together. All hosts of a client together get 64.
+ * An endpoint that has never answered gets at most two attempts a second, as do all such endpoints of a client on one
+ * host together. All hosts of a client together get 64.
  */
 
 import assert from 'node:assert/strict';

@@ -85,7 +85,7 @@ test('the hosts of a client take turns, and the endpoints of a host', () => {
   assert.equal(new Set(turns).size, 6, 'no endpoint of the crowded host has a second turn yet');
 });
 
-test('a client that fails faster than failures are recorded waits only for the recording', () => {
+test('a client whose attempts fail faster than failures are recorded waits only for the recording', () => {
   const round = openRound(64, 8);
   const failing = Array.from({ length: 64 }, (_, n) => keyOf(`f${n}`, 'failing', `f${n}`));
   for (const key of failing) prove(round, key, 8);

@@ -14,7 +14,7 @@ const SECONDS = '15';
 /** Leaves out restores, which take too long here and have their own tests (test/long/restore.test.ts). */
 const FAULTS = '^(?!.* returns with)';
 
-// Concurrently, because most of the time is spent waiting for JetStream to redeliver lost messages.
+// The seeds run concurrently, because they mostly wait for JetStream to redeliver lost messages.
 describe('servers, daemons and connections fail at random, and the auditor finds nothing', {
   concurrency: true,
 }, () => {

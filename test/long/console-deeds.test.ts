@@ -1,4 +1,4 @@
-/** What a client does with searches, matches and deliveries in the console, and its effect in the service. */
+/** A client's actions on searches, matches and deliveries in the console, and their effects in the service. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -466,7 +466,7 @@ async function countDown({ page, receiver, publish, go, picture }: ConsoleScene)
   await page.do('evaluate', { expression: ahead(0) });
 }
 
-/** After `countDown`, in which one webhook failed. */
+/** Runs after `countDown`, which leaves one failed webhook. */
 async function resendFailed({ page, rest, go }: ConsoleScene): Promise<void> {
   await go('endpoints');
   for (const label of ['Pause', 'Resume', 'Send failed webhooks again']) {

@@ -1,4 +1,4 @@
-/** The console in a real browser: what a client does with it, and what it shows while the service is down. */
+/** The console in a real browser: the actions of a client, and the page while the service is down. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';

@@ -193,7 +193,7 @@ for (const [name, { source, args, imports }] of Object.entries(GO_GENERATORS)) {
 }
 
 /**
- * Without the check that every valid request succeeds, because no schema can express that a list accepts only one
+ * The check that every valid request succeeds is left out, because no schema can express that a list accepts only one
  * order.
  */
 const CHECKS = [

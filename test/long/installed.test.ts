@@ -343,7 +343,7 @@ test('the unit runs after five commands, with PostgreSQL, NATS and Caddy of Debi
   await writeFile(own, `${settings}\nVIGIE_ALLOW_PRIVATE_ENDPOINTS=true\n`);
   const daemon = await start({ ...parseEnv(await readFile(own, 'utf8')), VIGIE_API_ADDRESS: upstream });
   const page = await readFile(join(ROOT, 'config/install.md'), 'utf8');
-  const [, reading = ''] = /need these settings too: `(.*?)`/.exec(page) ?? [];
+  const [, reading = ''] = /need these settings too\. Load them with `(.*?)`/.exec(page) ?? [];
   assert.ok(reading.endsWith(` ${settingsFile}`), 'the settings that the unit reads');
   const inEnvironment = (line: string) => runShell(`${reading.replace(settingsFile, own)}\n${line}`);
   for (const line of fill) await inEnvironment(line);

@@ -35,7 +35,7 @@ async function openScene(t: TestContext) {
   return { postgres, nodes, daemon, story, start };
 }
 
-test('a cluster loses its leader, freezes, loses a server’s disk, and the deliveries continue', async (t) => {
+test('a cluster loses its leader, a server freezes, another loses its disk, and the deliveries continue', async (t) => {
   const { postgres, nodes, story, start, ...scene } = await openScene(t);
   let { daemon } = scene;
   const infoOf = async (stream: string): Promise<StreamInfo | null> => {

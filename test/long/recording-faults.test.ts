@@ -1,6 +1,6 @@
 /**
- * A builder or a statement of a recording transaction fails, or a statement of a claim or an outcome. The tables then
- * have all rows or none, memory is unchanged, and the next try gives the right state.
+ * Code that builds a recording transaction fails, or a statement of recording, of a claim or of an outcome. The tables
+ * then have all rows or none, memory is unchanged, and the next try gives the right state.
  */
 
 import assert from 'node:assert/strict';

@@ -174,7 +174,7 @@ describe('a restored service continues like the original', { concurrency: true }
     });
   }
 
-  test('PostgreSQL from before a disaster of NATS that it has survived, in another cluster, twice', async (t) => {
+  test('PostgreSQL restored twice into another cluster, from a copy made before NATS was lost', async (t) => {
     const scene = await openScene(t);
     const { servers, cleanup, messages, publishRounds, untilAllRecorded } = scene;
     const first = await scene.start(servers);

@@ -1,7 +1,7 @@
 /**
- * Criteria and properties from small pools, so that values often equal limits, places centres, and texts contain words,
- * and every criterion is often met and often not. The pools contain the edge cases: round prices, gaps between them, 0,
- * unknown.
+ * Criteria and properties from small pools: values often equal limits, locations often equal centres, and texts often
+ * contain the words. So every criterion is often met and often not. The pools contain the edge cases: round prices,
+ * gaps between them, 0, unknown.
  */
 
 import fc from 'fast-check';

@@ -127,7 +127,7 @@ function auditSuccess({ attempts }: AuditedDelivery, posts: readonly ReceivedPos
   const faults: string[] = [];
   if (attempts.at(-1) !== success) faults.push('(b) another attempt follows the one recorded with 200');
   const late = posts.filter((post) => timestampOf(post) * 1_000 > success.endedAt);
-  if (late.length > 0) faults.push(`(b) ${late.length} posts came after the attempt recorded with 200`);
+  if (late.length > 0) faults.push(`(b) ${late.length} posts arrived after the attempt recorded with 200`);
   return faults;
 }
 
@@ -181,7 +181,7 @@ function auditGaps(
     }
     if (next.startedAt - before.endedAt < retryDelayMs) {
       faults.push(
-        `(d) attempt ${next.number} was claimed ${next.startedAt - before.endedAt} ms after the one before ended`,
+        `(d) attempt ${next.number} was claimed ${next.startedAt - before.endedAt} ms after the previous one ended`,
       );
     }
   }
@@ -194,7 +194,7 @@ function auditGaps(
     const gapMs = next.receivedAt - before.receivedAt;
     if (gapMs < retryDelayMs - CLOCK_TOLERANCE_MS) {
       const all = JSON.stringify({ attempts, posts: posts.map((post) => ({ ...post, body: undefined })) });
-      faults.push(`(d) post ${position + 1} came ${gapMs} ms after the one before: ${all}`);
+      faults.push(`(d) post ${position + 1} arrived ${gapMs} ms after the previous one: ${all}`);
     }
   }
   return faults;
@@ -224,7 +224,7 @@ function verify(post: ReceivedPost, token: string): void {
   const webhook = new Webhook(token);
   const sentAt = timestampOf(post);
   if (Math.abs(receivedAt / 1_000 - sentAt) > TIMESTAMP_TOLERANCE_S)
-    throw new Error(`it came ${receivedAt / 1_000 - sentAt} s after its timestamp`);
+    throw new Error(`it arrived ${receivedAt / 1_000 - sentAt} s after its timestamp`);
   const signature = webhook.sign(headers['webhook-id'] ?? '', new Date(sentAt * 1_000), body.toString());
   if (signature !== headers['webhook-signature']) throw new Error('the signature does not verify');
 }

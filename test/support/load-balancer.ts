@@ -13,7 +13,7 @@ export interface LoadBalancer {
   add(instance: Instance): void;
   readonly readyCount: number;
   readonly answered: number;
-  /** One line for each request. */
+  /** One line for each request that failed. */
   readonly refused: readonly string[];
   stop(): Promise<void>;
 }

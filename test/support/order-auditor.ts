@@ -200,7 +200,7 @@ function auditTurn(earlier: TurnTaken, later: TurnTaken, leaseMs: number): strin
   if (earlier.post.receivedAt > earlier.attempt.startedAt + leaseMs) return faults;
   const answeredAt = earlier.post.answeredAt ?? earlier.post.receivedAt;
   if (later.post.receivedAt < answeredAt) {
-    faults.push(`(g) ${number} came ${answeredAt - later.post.receivedAt} ms before ${before} was answered`);
+    faults.push(`(g) ${number} arrived ${answeredAt - later.post.receivedAt} ms before ${before} was answered`);
   }
   return faults;
 }

@@ -23,7 +23,7 @@ export async function endSharedServer(): Promise<void> {
   shared = null;
   await closeShared();
 }
-// Ends with the file that imports this module.
+// The server ends with the file that imports this module.
 after(endSharedServer);
 
 /** Returns the URL. The database is dropped with the test, even if connections are open. */

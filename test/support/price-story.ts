@@ -22,7 +22,7 @@ import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.t
 const PROPERTIES = 20;
 const RETRY_DELAY_MS = 1_000;
 const PUBLISH_TIMEOUT_MS = 3_000;
-/** Number of checks, twenty a second, after which messages that have no effect may be lost in NATS. */
+/** A minute of checks. If webhooks are still missing then, NATS may have lost messages, so these are looked for. */
 const CHECKS_OF_LOSS = 1_200;
 
 /** Attempts must not time out on a busy machine. */
@@ -79,7 +79,7 @@ export async function openPriceStory(cleanup: Cleanup, natsUrls: readonly string
     round += 1;
   }
 
-  /** Reads each acknowledged message again: a server that is cut off also acknowledges repetitions that it then drops. */
+  /** Reads each acknowledged message again: a server that is cut off also acknowledges repetitions, and drops them. */
   async function findForgotten(): Promise<void> {
     const { streams } = await connection.jetstreamManager();
     for (const [seq, msgID] of stored) {

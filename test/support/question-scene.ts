@@ -37,7 +37,7 @@ export interface RecordingScene {
   /** Records for all existing searches. */
   record(messages: readonly IntakeMessage[]): Promise<void>;
   /**
-   * Records for the searches that the matcher already knows. As in a daemon, the matcher finds the others by itself.
+   * Records for the searches that the matcher already knows. It reads the others when it next polls, as in a daemon.
    */
   recordForKnown(messages: readonly IntakeMessage[], origins?: readonly MessageOrigin[]): Promise<void>;
 }
