@@ -1,5 +1,5 @@
 /**
- * Behaviour that depends on the version of nats-server, with that of the next Debian: owners of streams, limits, unfit
+ * Behaviour that depends on the version of nats-server, tested with that of Debian 13: owners of streams, limits, unfit
  * streams, clusters.
  */
 

@@ -20,7 +20,7 @@ const CUTS = 5;
 const WAVES = ['kill', 'kill', 'freeze', 'freeze', 'kill', 'kill', 'freeze until it counts as dead', 'kill'] as const;
 const WAVE_PROPERTIES = 125;
 const ATTEMPT_TIMEOUT_MS = 3_000;
-/** An attempt's time limit and the courier's margin to record it, both counted from the heartbeat before. */
+/** An attempt's time limit plus the courier's margin to record it, from the last heartbeat, which is up to 2 s older. */
 const LEASE_MS = ATTEMPT_TIMEOUT_MS + 15_000 - 2_000;
 /** The number of recoveries while every third post fails, so that nothing is sent more than six times. */
 const RECOVERIES_MAX = 4;
