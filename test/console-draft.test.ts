@@ -147,7 +147,7 @@ test('a threshold on the price is set, changed and cleared, and leaves the other
   assert.equal(withPricePercent({ price: { percent: 5 } }, Number.NaN), null);
 });
 
-test('a new search accepts homes without a description; unknown values of cleared criteria are not accepted', () => {
+test('a new search accepts unknown values of criteria that few adverts state, but not of criteria that are not set', () => {
   const asked = (draft: Partial<Draft>) => bodyOf({ ...NEW_DRAFT, ...draft }).orMissing;
   assert.deepEqual(asked({}), []);
   assert.deepEqual(asked({ floorMin: '0', budgetMax: '1', energyCategories: ['A'], lastFloor: true }), [

@@ -51,7 +51,7 @@ test('an explanation agrees with `satisfies`, for searches and properties of eve
   assert.deepEqual([...seen].sort(), [...CRITERION_NAMES].sort());
 });
 
-test('a search without the one criterion that fails is satisfied', () => {
+test('without one of its criteria a search is satisfied exactly if no other criterion fails', () => {
   for (const [search, property] of CASES) {
     for (const name of removableCriteria(search)) {
       const wider = withoutCriterion(search, name);

@@ -112,7 +112,7 @@ test('a file that is truncated, damaged, invalid or in UTF-16 is refused with a 
   }
 });
 
-test('a decompression bomb is refused at the size limit, within the memory of one chunk', async (t) => {
+test('a decompression bomb is refused at the size limit, and reading it uses little memory', async (t) => {
   const path = join(await emptyDirectory(t), 'bomb.gz');
   // Concatenated gzip files are a valid gzip file, here 3 GiB in 3 MiB.
   const part = gzipSync(Buffer.alloc(64 * 1_024 * 1_024));

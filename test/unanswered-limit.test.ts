@@ -69,7 +69,7 @@ for (const [what, crowd, each, untilMs, began, distinct] of [
   });
 }
 
-test('once one endpoint of a host has answered, its other endpoints get two attempts a second each', () => {
+test('once one endpoint of a host has answered, its other endpoints no longer share two attempts a second', () => {
   const round = openRound();
   for (let count = 0; count < 100; count++) round.add(keyOf(`u${count}`, 'client', 'own'), 'x', 'first', ID);
   const times = play(round, { untilMs: 2_000 }, (turn) => end(round, turn, true));

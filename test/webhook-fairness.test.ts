@@ -117,7 +117,7 @@ test('a client whose endpoints all hang at once leaves slots for other clients, 
   assert.deepEqual(new Set(keysOf(round.nextTurns(2, 5_000))), new Set(neighbours));
 });
 
-test('a client at its limit of look-ups tries at most eight unproven endpoints at once, until a minute has passed', () => {
+test('a client at its limit of DNS lookups tries at most eight unproven endpoints at once, until a minute has passed', () => {
   const round = openRound(64, 8);
   const [crowded, other] = ['crowded', 'other'].map((client) =>
     Array.from({ length: 40 }, (_, n) => keyOf(`${client}${n}`, client, `${client}${n}`)),
