@@ -1,4 +1,4 @@
-/** Long tests of snapshots: all files of an agency, restores, and interruptions and kills at any moment. */
+/** Long tests of snapshots: all files of two agencies, a restore, interruptions at thirteen points, and a kill. */
 
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';

@@ -1,7 +1,7 @@
 /**
- * A NATS cluster of three servers with three copies of each stream. Its leader is killed, another server freezes, a
- * third returns without its disk, the daemon starts while one is down, and the server that the daemon uses is cut off
- * from the others. No change is lost or notified twice.
+ * A NATS cluster of three servers with three copies of each stream. A leader is killed and returns without its disk, a
+ * leader freezes, the daemon starts while a server is down, and the server that the daemon uses is cut off from the
+ * others. No change is lost or notified twice.
  */
 
 import assert from 'node:assert/strict';
@@ -35,7 +35,7 @@ async function openScene(t: TestContext) {
   return { postgres, nodes, daemon, story, start };
 }
 
-test('a cluster loses its leader, a server freezes, another loses its disk, and the deliveries continue', async (t) => {
+test('a leader is killed and returns without its disk, a leader freezes, and the deliveries continue', async (t) => {
   const { postgres, nodes, story, start, ...scene } = await openScene(t);
   let { daemon } = scene;
   const infoOf = async (stream: string): Promise<StreamInfo | null> => {

@@ -6,7 +6,7 @@ import { runVigie, startDaemon } from '../support/daemon.ts';
 import { type OperatorScene, startDaemonScene } from '../support/operator-scene.ts';
 import { until } from '../support/until.ts';
 
-test('a pause applies to every instance and survives their restarts', async (t) => {
+test('a pause applies to every instance and survives the restart of one', async (t) => {
   const scene = await startDaemonScene(t);
   const { servers, daemon, receiver } = scene;
   await startDaemon(t, servers);

@@ -28,7 +28,7 @@ async function answers(t: Cleanup, database: Database): Promise<{ rest: number; 
 const open = (url: string, connectionsMax = 4) =>
   openDatabase({ url, connectionsMax, onConnectionLost: () => undefined });
 
-test('a full PostgreSQL, an exhausted pool and an unknown host are answered with 503', async (t) => {
+test('a PostgreSQL without free connections, an exhausted pool and an unknown host cause 503', async (t) => {
   const { url } = await startTestPostgres(t, { max_connections: '8', superuser_reserved_connections: '0' });
   // The server stops before these clients do, so their errors are expected.
   const full = Array.from({ length: 20 }, () => new pg.Client(url).on('error', () => undefined));

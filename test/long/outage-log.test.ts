@@ -1,4 +1,4 @@
-/** The log reports the outage and the return of a server once, however many parts of the service notice it. */
+/** In an outage the log has few lines, however often the work of the service fails. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,6 +1,6 @@
 /**
- * Code that builds a recording transaction fails, or a statement of recording, of a claim or of an outcome. The tables
- * then have all rows or none, memory is unchanged, and the next try gives the right state.
+ * Faults in the code that builds a recording transaction, and in statements of recordings, claims, outcomes and
+ * retries. The tables then have all rows or none, and the next try gives the right state.
  */
 
 import assert from 'node:assert/strict';

@@ -1,6 +1,6 @@
 /**
  * Several instances on one NATS and one PostgreSQL, with all roles or with separate ones. While instances start, stop,
- * freeze or are killed, the rows equal those of a single instance, and every delivery is made once.
+ * freeze or are killed, the rows equal those of a single instance, and no delivery is lost.
  */
 
 import assert from 'node:assert/strict';
