@@ -9,7 +9,7 @@ import type { Language } from './criterion-words.ts';
 export const ALTERNATIVES_MAX = 10;
 export const PLACES_OF_ALTERNATIVE_MAX = 100;
 
-/** Names of criteria, by alternative: `expected` contains those that it sets, and `actual` those of them that fail. */
+/** For each alternative, the names of the criteria that it sets (`expected`), and of those that fail (`actual`). */
 type AlternativesEvaluated = Evaluated<readonly (readonly string[])[], readonly (readonly string[])[]>;
 
 export const ALTERNATIVES = {

@@ -20,7 +20,7 @@ export const ALTERNATIVE_MEMBERS = [
   'orMissing',
 ] as readonly CriterionMemberName[];
 
-/** The members of each alternative. Those that it does not set have the value of an unset member. */
+/** The members of each alternative. Members that it does not set are null or empty. */
 export function alternativesOf({ alternatives }: Pick<CriterionMembers, 'alternatives'>): readonly CriterionMembers[] {
   return alternatives.length === 0 ? NONE : alternatives.map(membersOf);
 }

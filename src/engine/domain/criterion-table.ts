@@ -289,7 +289,7 @@ type OwnCriteria = Flat<All<Exclude<Row, typeof ALTERNATIVES>['unset']>>;
 
 /** The conditions of a search. An empty list, a null or a range without limits is no condition. */
 export interface Criteria extends OwnCriteria {
-  /** If there are any, one must hold. They set criteria that the search does not set, and no alternatives. */
+  /** If there are alternatives, at least one must hold. They set only criteria that the search does not set. */
   readonly alternatives: readonly Criteria[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * The markets with which a search compares a property's price (decisions, section 3, *Market difference*): the live
- * properties of one place, transaction and type. Facts of a property refer to the stored rows of all markets.
+ * The markets with which a search compares a property's price (decisions, section 3, *Market difference*). A market is
+ * the live properties of one place, transaction and type.
  */
 
 import { comparablePrice, type Market, type PricedProperty } from './price-coherence.ts';
@@ -45,7 +45,7 @@ export function isDepartment({ code }: MarketPrice): boolean {
 }
 
 export interface MarketPlace extends Pick<PricedProperty, 'transactionType' | 'propertyType' | 'departmentCode'> {
-  /** The code of the commune. For an arrondissement, its own code precedes that of the city. */
+  /** The code of the commune or arrondissement is first (see `ResolvedPlace`). */
   readonly inseeCodes: readonly string[];
 }
 

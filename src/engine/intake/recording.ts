@@ -53,7 +53,7 @@ export interface IntakeDependencies extends RejectionDependencies {
   readonly onUnknownMember: ReportUnknown;
 }
 
-/** An `Error` other than `RejectedMessageError` is a bug of the decoder. */
+/** If `message` is an error other than `RejectedMessageError`, the decoder has a bug. */
 interface Decoded {
   readonly pulled: PulledMessage;
   readonly message: IntakeMessage | Error;
@@ -151,7 +151,7 @@ function startAcknowledger(supervisor: Supervisor, onEnded: (count: number) => v
 function startTerm(term: Term, start: IntakeStart, clock: StreamClock, dependencies: IntakeDependencies) {
   const { breaker } = dependencies;
   const restores = createRestoreDetector(term, start, dependencies);
-  /** Dead letters that are read again, because the reason for their rejection may no longer apply. */
+  /** Sequences of dead letters that are recorded now. They do not show that the database was restored. */
   const refused = new Set<number>();
   let isOver = false;
   const record: RecordPart = async (decoded, options) => {
@@ -189,7 +189,7 @@ function startTerm(term: Term, start: IntakeStart, clock: StreamClock, dependenc
       if (!isOver && !breaker.admits(keyOf(decoded), error)) isOver = true;
       return !isOver;
     },
-    /** No further message is recorded after this call. */
+    /** No batch begins after this call. A batch that has begun may still be recorded. */
     end() {
       isOver = true;
     },
