@@ -21,9 +21,9 @@ export const ALTERNATIVES = {
     alternatives: member(
       'alternatives',
       [],
-      `Objects of criteria, at most ${ALTERNATIVES_MAX}, of which one must hold. Each sets criteria that the search ` +
-        `does not set, and names at most ${PLACES_OF_ALTERNATIVE_MAX} places.`,
-      'Objects of criteria, of which one must hold.',
+      `Objects of criteria, at most ${ALTERNATIVES_MAX}, of which at least one must hold. Each sets criteria that ` +
+        `the search does not set, and names at most ${PLACES_OF_ALTERNATIVE_MAX} places.`,
+      'Objects of criteria, of which at least one must hold.',
     ),
   },
   isSet: ({ alternatives }: { readonly alternatives: readonly unknown[] }) => alternatives.length > 0,

@@ -14,7 +14,6 @@ const SEARCH_ONLY: readonly RemovableCriterion[] = ['alternatives', 'excludedAre
 /** The criteria that an alternative may set. The others are allowed on the search only. */
 export const ALTERNATIVE_CRITERIA = ASKED_CRITERIA.filter(({ name }) => !SEARCH_ONLY.includes(name));
 
-/** The members that an alternative may set. */
 export const ALTERNATIVE_MEMBERS = [
   ...ALTERNATIVE_CRITERIA.flatMap(({ members }) => Object.keys(members)),
   'orMissing',

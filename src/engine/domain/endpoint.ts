@@ -79,7 +79,7 @@ export interface EndpointObservation {
 
 /** An endpoint may be paused after this many failures in a row, if they span `VIGIE_ENDPOINT_PAUSE_DAYS` days. */
 export const DEAD_FROM_FAILURES = 20;
-/** It may also be paused after this many 410 answers in a row, if the first and the last are at least an hour apart. */
+/** An endpoint may also be paused after this many 410 answers in a row, the first and last at least an hour apart. */
 export const DEAD_FROM_GONE = 3;
 export const DEAD_GONE_SPAN_MS = 3_600_000;
 

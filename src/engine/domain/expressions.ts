@@ -21,7 +21,7 @@ export type ExpressionGroup = readonly ExpressionEntry[];
 /** Empty if there is no condition. No group is empty. */
 export type Expressions = readonly ExpressionGroup[];
 
-/** Limits far above what people write. They prevent one search from slowing the matching of every advert. */
+/** These limits prevent one search from slowing the matching of every advert. They are far above what people write. */
 export const EXPRESSION_GROUPS_MAX = 50;
 export const EXPRESSION_ENTRIES_MAX = 200;
 export const EXPRESSION_WORD_LENGTH_MAX = 200;

@@ -88,7 +88,6 @@ for (const unit of UNITS) {
   }
 }
 
-/** A number at one position of the text. */
 export interface NumberRead {
   /** The number with its unit, such as `2chambre`. */
   readonly word: string;
@@ -127,7 +126,6 @@ function roomsOf(count: string, length: number): NumberRead {
   return { word: count + ROOMS, others: [], apart: null, length };
 }
 
-/** The words up to `end` as one plain word. */
 function plainWord(words: WordSequence, at: number, end: number): NumberRead {
   const parts = Array.from({ length: end - at }, (_, i) => words.wordAt(at + i));
   return { word: parts.join(''), others: [], apart: null, length: end - at };

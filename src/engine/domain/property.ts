@@ -90,7 +90,7 @@ export function lastLiveCrawl(advert: StoredAdvert, crawls: Crawls): string {
   return advert.lastLiveCrawledAt ?? crawls[advert.uuid]?.[0] ?? advert.changedAt;
 }
 
-/** The most recently crawled advert; if crawls are equal, the advert that appeared first. */
+/** The most recently crawled advert; of several crawled at the same time, the advert that appeared first. */
 function lastCrawledAdvert(adverts: readonly StoredAdvert[], crawls: Crawls): StoredAdvert {
   const [first, ...rest] = adverts;
   if (first === undefined) throw new Error('the property has no advert');

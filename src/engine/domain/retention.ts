@@ -1,6 +1,7 @@
 /**
- * How long data is kept. Data that is still needed never expires: open webhook deliveries with their bodies, properties
- * with a live advert and their matches, and the events that a property's document shows (its state contains these).
+ * How long data is kept; `RetentionDays` has the numbers of days. Data that is still needed never expires: open webhook
+ * deliveries with their bodies, properties with a live advert and their matches, and the events that a property's
+ * document shows (its state contains these).
  *
  * | Grows with | Table | Rows are removed |
  * |---|---|---|

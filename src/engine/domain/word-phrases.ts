@@ -218,9 +218,7 @@ interface FoldedPosition extends Pick<Place, 'first' | 'isNegated' | 'isDenied'>
 export interface FoldedText {
   /** One entry per text: ` word word word `, so that a phrase is a substring between spaces. */
   readonly phrases: readonly string[];
-  /** The positions of each text. */
   readonly places: readonly (readonly FoldedPosition[])[];
-  /** Lemmas of all positions. */
   readonly lemmas: ReadonlySet<string>;
 }
 

@@ -154,7 +154,6 @@ export class BatchPipeline<Item, Recorded extends { readonly rest: Rest<Item> }>
     return writing;
   }
 
-  /** True unless a batch in `#writing` has the item's key. */
   #isFree(item: Item): boolean {
     const key = this.#work.keyOf(item);
     for (const { keys } of this.#writing) if (keys.has(key)) return false;

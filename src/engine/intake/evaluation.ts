@@ -319,7 +319,6 @@ class Evaluation implements EvaluatedBatch {
   }
 }
 
-/** Null without a live advert. */
 function factsOf(reading: PropertyReading, compared: Compared): PropertyFacts | null {
   return reading.state.adverts.some(isLive) ? propertyFacts(reading, compared) : null;
 }

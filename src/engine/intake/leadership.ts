@@ -15,7 +15,6 @@ export interface LeadershipDependencies {
   readonly openSession: () => Promise<LeaderSession>;
   /** False while this instance cannot do the work. */
   readonly isFit: () => boolean;
-  /** Starts the work of a term. */
   readonly lead: (term: Term) => Promise<LeaderTask>;
   /** Called with each term of this instance when it begins, and with null when it ends. */
   readonly onTerm: (term: Term | null) => void;

@@ -54,7 +54,7 @@ const WITHOUT_VALUES: readonly CriterionName[] = [
 ];
 const VALUE_LENGTH_MAX = 200;
 
-/** The end of a match, with the first criterion that fails after the change; null if the change is no such end. */
+/** The end of a match, with the first criterion that fails after the change; null if the change does not end it. */
 export function endOf(change: EvaluatedChange, criteria: Criteria | undefined): AdvertEvent | null {
   const { before, after } = change.facts;
   if (criteria === undefined || before === null || after === null || !mayEnd(change)) return null;

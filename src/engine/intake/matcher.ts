@@ -1,6 +1,6 @@
 /**
  * Updates the index when saved searches change, and is the only writer of the index. The matcher polls PostgreSQL for
- * changes since the last poll. A write of this instance or an announcement of another only makes the next poll earlier.
+ * changes since the last poll. A write of this instance, or an announcement, only makes the next poll earlier.
  */
 
 import { nullIfAbandoned, retryUntilAborted, retryUntilDone, type Supervisor } from '../actor/supervisor.ts';
@@ -110,7 +110,6 @@ class LiveIndex implements NotifyingSearches {
     return this.#notifying.has(number);
   }
 
-  /** Reads the changes since the last poll. */
   async catchUp(): Promise<void> {
     const horizon = await this.#follow(this.horizon, this.index, this.#notifying);
     if (isSetBack(horizon, this.horizon)) await this.rebuild();

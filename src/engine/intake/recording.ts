@@ -38,18 +38,16 @@ export interface IntakeDependencies extends RejectionDependencies {
   readonly recordBatchMax: number;
   /** Maximum bytes of the messages in a batch, and of the messages being pulled. */
   readonly recordBatchBytesMax: number;
-  /** While the gate is closed, the stage pauses. */
+  /** While the gate is closed, no further messages are pulled. */
   readonly gate?: PauseGate;
   readonly onStart: (start: IntakeStart) => void;
   /** Called when the database turns out to have been restored to an older state. */
   readonly onRestored: (news: readonly number[], start: IntakeStart) => void;
-  /** Called with the deliveries of each recorded batch. */
   readonly announceDue: (due: readonly DueDelivery[]) => void;
   /** `seconds` is the duration of the recording. */
   readonly onRecorded: (recorded: Recorded, batch: RecordedBatch, seconds: number) => void;
   readonly breaker: Pick<IntakeBreaker, 'admits'>;
   readonly clocks: ClockComparison;
-  /** Called for members of messages that the contract does not define. */
   readonly onUnknownMember: ReportUnknown;
 }
 
