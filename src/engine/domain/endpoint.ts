@@ -142,7 +142,6 @@ export interface EndpointHealth extends Omit<RememberedEndpoint, 'hasAnswered'> 
   readonly pausedBy: PauseCause | null;
   /** When the displayed cause began. */
   readonly pausedAt: Date | null;
-  /** When the series of failures began. */
   readonly failingSince: Date | null;
   readonly lastSuccessAt: Date | null;
   readonly lastFailureAt: Date | null;

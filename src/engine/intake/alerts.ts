@@ -222,7 +222,6 @@ function openMatch(
   };
 }
 
-/** The match after one more delivery or feed item. */
 function countNotification(match: OpenMatch, at: Date, sequenceFloor: number): Match {
   const { id, searchNumber, propertyUuid, hasBegun, createdAt, updatedAt, lastSequence, lastDeliveryId, cause } = match;
   return {

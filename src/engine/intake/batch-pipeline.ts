@@ -48,7 +48,6 @@ const NOTHING_LEFT = { deferred: [], stateless: [] };
 export class BatchPipeline<Item, Recorded extends { readonly rest: Rest<Item> }> {
   readonly #work: PipelineWork<Item, Recorded>;
   readonly #writing = new Set<Writing<Item>>();
-  /** The batch that is being recorded apart. */
   #apart: Writing<Item> | null = null;
   /** Items that wait to be recorded apart, in their order. */
   #waitingApart: readonly Item[] = [];

@@ -98,8 +98,8 @@ export async function findIntakeStart(broker: Broker, database: Database): Promi
 }
 
 /**
- * Null if the stream has lost nothing at its end. By the stream's clock, messages stored after the last known message
- * have a later time. Their sequences may continue from any number: nats-server 2.10 has left a gap.
+ * Null if the stream has lost nothing at its end. If the stream has stored messages after a loss, their times are later
+ * than that of the last known message. Their sequences may continue from any number: nats-server 2.10 has left a gap.
  */
 async function lostTailOf(
   broker: Broker,
