@@ -98,7 +98,7 @@ test('event numbers of a lost primary are not used again, even if JetStream had 
   assert.equal(await second.end('SIGTERM'), 0);
 });
 
-test('after a promotion pauses and medians are read again, even if their counters have the same values', async (t) => {
+test('after a promotion, pauses and medians are read again, even if their counters have the same values', async (t) => {
   const cleanup = lastFirst(t);
   const pair = await startPostgresPair(cleanup);
   await migrate(pair.urls[0]);
