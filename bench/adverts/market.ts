@@ -14,8 +14,8 @@ import { createRandom, type Random } from './seeded-random.ts';
 type Members = Readonly<Record<string, unknown>>;
 
 /**
- * An intake message (decisions, section 8) without times, and with numbers in place of UUIDs: the demonstration derives
- * new UUIDs from them in each round, so that every round has other homes.
+ * An intake message (decisions, section 8) without times, and with numbers in place of UUIDs. The demonstration derives
+ * UUIDs from the numbers, other ones in each round, so that every round has other homes.
  */
 interface RecordedMessage {
   readonly kind: 'upsert' | 'expire';

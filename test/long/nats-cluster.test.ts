@@ -1,6 +1,6 @@
 /**
- * A NATS cluster of three servers with three copies of each stream. A leader is killed and returns without its disk, a
- * leader freezes, the daemon starts while a server is down, and the server that the daemon uses is cut off from the
+ * A NATS cluster of three servers with three copies of each stream. A leader is killed and returns without its disk,
+ * and a leader freezes. The daemon starts while a server is down. The server that the daemon uses is cut off from the
  * others. No change is lost or notified twice.
  */
 

@@ -16,7 +16,7 @@ const readiness =
   async () =>
     (await fetch(`${operationsUrl}/readyz`)).status;
 
-test('a PostgreSQL outage is one log line per kind of work, not per attempt; a NATS outage one line for any number of pulls', async (t) => {
+test('a PostgreSQL outage causes one log line per kind of work, not per attempt, and a NATS outage causes a single line', async (t) => {
   const servers = await startTestServers(t);
   const daemon = await startHere(t, servers);
   const since = async (outage: () => Promise<void>) => {

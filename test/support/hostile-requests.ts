@@ -1,6 +1,6 @@
 /**
- * The most expensive requests that one client can send in at most 1 MiB: bodies, headers and query strings, each built
- * to make reading, checking, storing, indexing or answering as expensive as possible. The seed decides the random ones.
+ * The most expensive requests that one client can send in at most 1 MiB. Each body, header or query string makes
+ * reading, checking, storing, indexing or answering as expensive as possible. The seed decides the random ones.
  */
 
 import { createRandom, type Random } from '../../bench/adverts/seeded-random.ts';

@@ -1,5 +1,5 @@
 /**
- * The hits of entries according to a person who read 1,250 real adverts: each entry with a regular expression for
+ * The hits of entries according to a person who read 1,250 real adverts. Each entry has a regular expression for
  * folded text that finds the same hits, including misspellings, other word orders and longer gaps. The first third was
  * read while the word data was written; the rest only afterwards.
  */

@@ -44,7 +44,7 @@ export interface ReceivedPost {
   /** Status sent; null if there was none. */
   status: number | null;
   /**
-   * True if its kept connection was reset before a byte of the answer reached the sender, even if `status` is set: the
+   * True if its kept connection was reset before a byte of the answer reached the sender, even if `status` is set. The
    * sender may then try once more within the attempt.
    */
   isAbandoned?: boolean;
