@@ -1,6 +1,6 @@
 /**
- * The layout of the memory that the kernel shares with this thread. Only this file defines it; `source.ts` builds the
- * kernel from its numbers.
+ * The layout of the memory that the WebAssembly kernel shares with the JavaScript code. Only this file defines it;
+ * `source.ts` builds the kernel from these numbers.
  *
  * Rows are stored in groups of sixteen, with one row per lane. Each column of a group is a vector of sixteen lanes. So
  * a test of a group reads only six to nine adjacent cache lines. The query, lists and answers precede the groups.
@@ -62,6 +62,7 @@ export const CHECK_INTEGERS = 3;
 export const OPEN_ROW = 256;
 export const KERNEL_BYTES = CHECK_ANSWERS + 4 * CHECK_INTEGERS * LANES * GROUP_LIST_MAX;
 
-/** A row certainly matches below reach × `SURE_PART` - √reach × `SURE_DEGREES`: two margins of `area-geometry`. */
+/** A location whose squared distance is below reach × `SURE_PART` - √reach × `SURE_DEGREES` is surely inside. */
 export const SURE_PART = 1 - 65 / 2 ** 16;
+/** Both constants are slightly more than twice the margins of `area-geometry`. */
 export const SURE_DEGREES = 78 / 2 ** 20;

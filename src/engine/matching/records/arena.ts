@@ -1,7 +1,7 @@
 /**
- * Stores records of variable size in pages. An address counts words and is never 0. The space of a freed record is kept
- * in a list of its size class, and reused for a record of that class. Records never move, so no change of the index
- * waits for a reorganisation. Pages are shared buffers, for the reason that `shared-memory` gives.
+ * Stores records of variable size in pages. An address is a position in words, never 0. The space of a freed record is
+ * kept in a list of its size class, and reused for a record of that class. Records never move, so no change of the
+ * index waits for a reorganisation. Pages are shared buffers, for the reason that `shared-memory` gives.
  */
 
 /** Pages of four megabytes: they are few, so pointers to them stay cached. Unwritten parts take no memory. */

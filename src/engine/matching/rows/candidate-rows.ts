@@ -22,7 +22,6 @@ import { NO_TEXT, type PlaceCodes, type SearchRows } from './search-rows.ts';
 import { compileKernel } from './shared-memory.ts';
 import { AXIS, CHUNK, IS_LEAF, LEFT, NODE_ACCEPTS, RIGHT, ROWS } from './tree-nodes.ts';
 
-/** The operations on a row in a table of places or in the tree of areas. */
 type RowAct = 'insert' | 'remove';
 
 /** The only code in the table of rows without a place. */
