@@ -33,7 +33,7 @@ import {
 import { StatedFacts } from './stated-facts.ts';
 import type { ExpressionTable } from './text/expression-table.ts';
 
-/** The tables that assign codes to strings in searches. */
+/** The tables of codes for the places that searches name. */
 export interface Codes {
   readonly insee: CodeTable;
   readonly departments: CodeTable;

@@ -73,7 +73,7 @@ export async function migrate(
   return { migrated: missing.map(({ name }) => name), unknown: run.filter((name) => !KNOWN.includes(name)) };
 }
 
-/** Throws `SchemaError` if the schema is older than the first migration. Accepts empty and newer ones. */
+/** Throws `SchemaError` if the schema is older than the first release. Accepts empty databases and newer schemas. */
 export async function assertNotFormer(database: Pick<pg.Client, 'query'>): Promise<void> {
   assertFirst(await readRun(database));
 }

@@ -45,7 +45,7 @@ export class RecordArena {
     return this.#top * 8;
   }
 
-  /** Returns the address of `words` words within one page. `words` is at most `wordsMax`. */
+  /** Allocates `words` words, at most `wordsMax`, within one page. Returns their address. */
   allocate(words: number): number {
     const size = sizeOf(words);
     const free = this.#free[size] as number;

@@ -34,7 +34,7 @@ if (ANY_TYPE > 0xff) throw new RangeError(`${PROPERTY_TYPES.length} property typ
 /** `ATTENTION` has these bits, which state what remains to be checked after a row has passed the columns. */
 export const NEEDS_EXACT_CHECK = 1;
 export const NEEDS_TEXT_CHECK = 2;
-/** A property may pass several rows of the search. */
+/** Another row may also find the search, or exclude it for the property. */
 export const REPEATS = 4;
 /** A property with several INSEE codes may pass several rows of the search. */
 export const REPEATS_BY_INSEE = 8;
