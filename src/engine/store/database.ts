@@ -186,7 +186,7 @@ export async function pipelinedTransaction<T>(
 async function withinWork<T>(client: pg.PoolClient, work: (client: Queryable) => Promise<T>): Promise<T> {
   let hasEnded = false;
   const query = (...statement: Parameters<typeof client.query>) =>
-    hasEnded ? Promise.reject(new Error('the transaction has ended')) : client.query(...statement);
+    hasEnded ? Promise.reject(new Error('the transaction has ended, so nothing was sent')) : client.query(...statement);
   try {
     return await work({ query: query as Queryable['query'] });
   } finally {

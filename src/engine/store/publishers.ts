@@ -9,7 +9,7 @@ const KEPT_DAYS = 90;
 /** Above every other character in the collation "C". */
 const LAST_CHARACTER = '\u{10ffff}';
 
-/** Stores `names`, which are by their keys. A row is written at most once a day. Served by the primary key. */
+/** `names`: the names of publishers, by key. A row is written at most once a day. Served by the primary key. */
 export function insertPublishers(names: ReadonlyMap<string, string>): readonly Statement[] {
   if (names.size === 0) return [];
   return [

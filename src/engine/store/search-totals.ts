@@ -163,7 +163,7 @@ const lastOf = new Map<Uuid, Promise<unknown>>();
 
 /**
  * Runs `work` after all earlier writers of the client in this process. If another transaction has a lock that `work`
- * needs (SQLSTATE 55P03), `work` must undo its changes, and is retried. Throws the last error.
+ * needs (SQLSTATE 55P03), `work` must roll back, and is then retried. Throws the last error.
  */
 export async function withWriteLock<T>(clientId: Uuid, work: () => Promise<T>): Promise<T> {
   const before = lastOf.get(clientId);

@@ -62,7 +62,7 @@ export const CHECK_INTEGERS = 3;
 export const OPEN_ROW = 256;
 export const KERNEL_BYTES = CHECK_ANSWERS + 4 * CHECK_INTEGERS * LANES * GROUP_LIST_MAX;
 
-/** A location whose squared distance is below reach × `SURE_PART` - √reach × `SURE_DEGREES` is surely inside. */
+/** A squared distance below reach × `SURE_PART` - √reach × `SURE_DEGREES` is certainly within the circle. */
 export const SURE_PART = 1 - 65 / 2 ** 16;
-/** Both constants are slightly more than twice the margins of `area-geometry`. */
+/** 65 / 2^16 and 78 / 2^20 cover twice the margins of `area-geometry`. */
 export const SURE_DEGREES = 78 / 2 ** 20;

@@ -35,7 +35,7 @@ export const EXPRESSION = 2;
 export const LIST_COUNTS = 3;
 /** The address of the `conditions`; 0 for none. */
 export const CONDITIONS = 5;
-/** In words of eight bytes. After the head, a limit takes a word and a circle three. A code or address takes half. */
+/** In words of eight bytes. After the head, a limit is one word, a circle three, and a code or address half a word. */
 export const HEAD_WORDS = 3;
 
 /** The lists in order. Each has the integer and bits of `LIST_COUNTS` with its length, and the table of its codes. */

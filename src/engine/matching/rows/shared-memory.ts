@@ -19,7 +19,7 @@ export function compileKernel(base64: string): WebAssembly.Module {
   if (WebAssembly.validate(binary)) return new WebAssembly.Module(binary);
   throw new ProcessorUnfitError(
     'Matching needs SSE4.1, which this processor lacks. In a virtual machine, choose a processor type that has it, ' +
-      'such as "host" in place of "kvm64". Otherwise use a processor from after 2008.',
+      'such as "host" in place of "kvm64". Otherwise use a processor that was made after 2008.',
   );
 }
 
