@@ -235,7 +235,7 @@ export class DatabaseUnreachableError extends Error {
   readonly code = 'DATABASE_UNREACHABLE';
 }
 
-/** What the operator can do, by SQLSTATE (PostgreSQL, Appendix A). */
+/** Remedies for the operator, by SQLSTATE (PostgreSQL, Appendix A). */
 const REMEDIES: Readonly<Record<string, string>> = {
   [READ_ONLY]: 'Promote a standby, or name the primary in DATABASE_URL.',
   '28P01': 'Correct the user and password in DATABASE_URL.',

@@ -73,7 +73,7 @@ export function timeCondition(column: string, { from, to }: TimeRange): string {
   return bounds.length === 0 ? 'true' : bounds.join(' and ');
 }
 
-/** Where a query looks for deliveries: a search, or a match and the time in which it was notified. */
+/** The range in which a query finds deliveries: a search, or a match and the time in which it was notified. */
 export interface DeliveryTarget {
   readonly searchNumber: SearchNumber;
   readonly matchId: Uuid | null;

@@ -23,7 +23,7 @@ export const BYTE_COLUMNS_END = BOUNDS + BOUND_COLUMNS * LANES;
 /** The other columns have four bytes per lane. The first of them begins at a cache line. */
 const WIDE_COLUMN_BYTES = 4 * LANES;
 export const NUMBERS = Math.ceil(BYTE_COLUMNS_END / LINE_BYTES) * LINE_BYTES;
-/** What the check of a row reads: its record (see `isOfRecord`), or its expression, conditions or polygons. */
+/** The source for the check of a row: its record (`isOfRecord`), or its expression, conditions or polygons. */
 export const SOURCES = NUMBERS + WIDE_COLUMN_BYTES;
 export const PLACE_GROUP_BYTES = SOURCES + WIDE_COLUMN_BYTES;
 /** In degrees. Only groups of area rows have this column and the next two. */

@@ -146,7 +146,7 @@ export class CandidateRows implements RowList {
   }
 }
 
-/** Changes `row` to one of the areas of its search. `attention` is that of all rows of the search. */
+/** Writes one of the search's areas to `row`. `attention` is that of all rows of the search. */
 function areaRow(row: Row, { latitude, longitude, reach, isDecisive, isPolygon }: CircleRow, attention: number): Row {
   row.latitude = latitude;
   row.longitude = longitude;

@@ -750,7 +750,7 @@ create table feed_batches (
   primary key (client_id, epoch, recorded_in)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = -1);
 
--- Where the removed part of a client's feed ends. A reader with an earlier cursor has missed items.
+-- The end of the removed part of each client's feed. A reader with an earlier cursor has missed items.
 create table feed_floors (client_id uuid primary key, epoch integer not null, recorded_in xid8 not null, id uuid not null);
 
 -- One row: the key that signs the cursors of the feed. Two random UUIDs have 244 random bits.
