@@ -1,7 +1,7 @@
 /**
- * Migrates the database, which several versions may share. Most migrations only add something. So the older version can
- * continue to run while instances are restarted one by one, or start again after a rollback. Therefore a version accepts
- * newer migrations. A migration that removes something that older versions need calls `require_migration(number)`, which
+ * Migrates the database, which several versions may share. Most migrations only add something. So an older version can
+ * continue while instances are restarted one by one, and can start again after a rollback. Therefore a version accepts
+ * newer migrations. A migration that removes something that older versions need calls `require_migration(number)`. It
  * fails while such a version runs. Afterwards no such version can start, and a running one ends at its next heartbeat.
  */
 
