@@ -64,7 +64,7 @@ test('a delivery that follows the rules passes', async () => {
 
 test('(a) a delivery that is missing, extra, open, or ended without the attempts that explain this is found', async () => {
   const { delivery, posts } = history([OK], 'delivered');
-  assert.match(await audit(delivery, posts, ['d1', 'd2']), /1 expected of "d2" do not exist/);
+  assert.match(await audit(delivery, posts, ['d1', 'd2']), /1 expected deliveries of "d2" do not exist/);
   assert.match(await audit(delivery, posts, []), /1 of "d1" exist beyond the expected ones/);
   assert.match(await audit({ ...delivery, state: 'retry_wait' }, posts), /\(a\) it is retry_wait/);
   assert.match(await audit(delivery, []), /\(a\) .* never answered 200/);

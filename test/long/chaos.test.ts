@@ -1,4 +1,4 @@
-/** A short chaos run with the seeds of the long one (`npm run chaos`): the auditor must find nothing. */
+/** A short chaos run for each seed of the long runs (`npm run chaos`): the auditor must find nothing. */
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

@@ -85,7 +85,7 @@ async function keepsItsPromises(number: number, folder: string, command: Command
   assert.equal(stored?.price, 240_000);
 }
 
-/** Skips the test, and says what it needs, if `prepare` fails. */
+/** If `prepare` fails, skips the test, with its requirements as the reason. */
 async function prepared(t: TestContext, needs: string, prepare: () => Promise<unknown>): Promise<boolean> {
   try {
     await prepare();

@@ -1,7 +1,7 @@
 /**
  * From an empty home directory to the first alert with the commands of config/install.md: the package as an ordinary
- * user, the compose files, and the systemd unit. Without a Docker engine and systemd, the test runs their commands with
- * their environment, on servers of Debian.
+ * user, the compose files, and the systemd unit. The test needs no Docker engine and no systemd: it runs their commands
+ * with their environment, on servers of Debian.
  */
 
 import assert from 'node:assert/strict';
@@ -261,7 +261,7 @@ interface Unit {
   readonly state: string;
 }
 
-/** The first three commands of the page, which the test cannot execute without systemd. */
+/** Reads the unit that the page's first three commands install and start. The test runs it without systemd. */
 async function readUnit(): Promise<Unit> {
   const lines = await commandsOf('A service of systemd');
   assert.equal(lines.length, 5);
@@ -299,7 +299,7 @@ test('the unit runs after five commands, with the embedded servers', async (t) =
   const began = performance.now();
   const { fill, state, start } = await readUnit();
   const daemon = await start({});
-  // Run as root if the test runs as root: the commands find the daemon of another user.
+  // If the test runs as root, so do these commands, which must find the daemon of another user.
   const commands = {
     VIGIE_DATA_DIR: state,
     VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true',
@@ -372,7 +372,7 @@ test('the compose file runs after five commands, with PostgreSQL, NATS and Caddy
   const { services } = parse(await readFile(join(ROOT, 'config/compose.yaml'), 'utf8'), { merge: true });
   const filled = (value: string): string =>
     value.replaceAll(/\$\{(\w+)(:[-?])?([^}]*)\}/g, (_, name: string, kind: string, other: string) => {
-      if (kind === ':?' && !env[name]) assert.fail(`${name} is not made by the page`);
+      if (kind === ':?' && !env[name]) assert.fail(`the page does not create ${name}`);
       return env[name] || (kind === ':-' ? other : '');
     });
   const cleanup = lastFirst(t);

@@ -103,7 +103,7 @@ test('a server that is cut off from its peers blocks nothing, as leader of the s
     const isWhole = copies.length === 2 * (nodes.length - 1) && copies.every(({ current }) => current);
     return isWhole ? info : null;
   };
-  /** The server that the daemon uses, once it is the stream's leader, or a follower if `leads` is false. */
+  /** The server that the daemon uses, if it leads the stream as wanted; else null, after requesting a new leader. */
   const usedServer = async (leads: boolean): Promise<ClusterNode | null> => {
     const info = await wholeStream();
     const serving = await Promise.all(nodes.map(isUsed));
@@ -114,7 +114,7 @@ test('a server that is cut off from its peers blocks nothing, as leader of the s
     return null;
   };
 
-  /** Each connection starts with a random server: the chance that all avoid a given one is 1 in 130. */
+  /** Each connection starts with a random server: the chance that all avoid a given server is 1 in 130. */
   const serversOfNewConnections = (): Promise<readonly (string | undefined)[]> => {
     const url = nodes.map((node) => node.url).join(',');
     const connecting = Array.from({ length: 12 }, async () => {

@@ -1,4 +1,4 @@
-/** If a release adds a member to the intake contract, earlier adverts that are crawled again have not changed. */
+/** If a release adds a member to the intake contract, stored adverts do not change when they are crawled again. */
 
 import assert from 'node:assert/strict';
 import { cp, readFile, symlink, writeFile } from 'node:fs/promises';
@@ -70,7 +70,7 @@ const crawled = (number: number, minute: number, advert: object = {}) => ({
   },
 });
 
-test('the next release, which knows more members, reports no stored advert that is crawled again unchanged', async (t) => {
+test('the next release, which knows more members, reports no event if a stored advert is crawled again unchanged', async (t) => {
   const servers = await startTestServers(t);
   const today = await startDaemon(t, servers);
   const crawler = await connectCrawler(t, servers.nats.url);

@@ -18,7 +18,7 @@ const FILES = [
   ...['full-nats-at-start', 'nats-cluster'].map((name) => `long/${name}`),
 ];
 
-test('behaviour that depends on the version of nats-server is the same on a newer one', async () => {
+test('behaviour that depends on the version of nats-server is the same on a newer version', async () => {
   const files = FILES.map((name) => fileURLToPath(moduleUrl(`test/${name}.test`)));
   // With this variable a test runner inside another one would report to the outer runner.
   const { NODE_TEST_CONTEXT: _, ...environment } = process.env;

@@ -1,4 +1,4 @@
-/** In an outage the log has few lines, however often the work of the service fails. */
+/** An outage of a server causes few log lines, although the work of the service fails many times. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,5 +1,5 @@
 /**
- * A faulty crawler publishes tens of thousands of rejected messages as fast as the stream accepts them. Adverts of
+ * A faulty crawler publishes thousands of invalid messages as fast as the stream accepts them. Adverts of
  * another crawler are recorded at the same time, all rejections are notified, and the daemon's memory stays limited.
  */
 
@@ -82,7 +82,7 @@ test('a flood of rejected messages is stored and published, and does not delay o
   assert.equal((await samples()).get('vigie_rejections_total{result="unpublished"}'), 0);
   assert.equal((await broker.manager.streams.info('REJECTED')).state.messages, REFUSED);
   assert.ok(most - before < GROWTH_MAX_KB, `${before} KiB before, ${most} at most`);
-  // The limit of the consumer.
+  // The limit is `max_ack_pending` of the consumer.
   assert.ok(inFlight <= 2_048, `${inFlight} in flight`);
   t.diagnostic(`${before} KiB before, ${most} KiB at most, ${inFlight} messages in flight at most`);
 });

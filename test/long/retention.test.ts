@@ -26,7 +26,7 @@ const DAYS: RetentionDays = { events: 6, deliveries: 4, expired: 5 };
 const LISTED_DAYS = 4;
 const PROPERTIES_PER_DAY = 12;
 const BACKLOGGED = 30;
-/** A delivery that fails every day is final on the sixth, and removed four days later. Other rows leave earlier. */
+/** A delivery that fails every day is final on the sixth, and is removed four days later, after all other rows. */
 const STEADY_FROM_DAY = 12;
 const LAST_DAY = 36;
 

@@ -28,7 +28,7 @@ const LEAD_CHANGES = 4;
 const RETRY_DELAY_MS = 1_000;
 /** No attempt may exceed its time limit on a busy machine: it would rightly be repeated. */
 const SETTINGS = { VIGIE_RETRY_DELAY_MS: String(RETRY_DELAY_MS), VIGIE_ATTEMPT_TIMEOUT_MS: '20000' };
-/** Used only where no instance dies, because a test would wait long for the claims of a dead one. */
+/** Used only where no instance dies, because a test would wait long for the claims of a dead instance. */
 const PATIENCE = { VIGIE_ATTEMPT_TIMEOUT_MS: '60000', VIGIE_CONNECT_TIMEOUT_MS: '60000' };
 
 type Scene = Awaited<ReturnType<typeof openScene>>;
@@ -64,7 +64,7 @@ async function openScene(t: TestContext) {
 
   /**
    * Waits until everything published is settled, then compares with the rows of one instance. Messages that a frozen
-   * instance had pulled are redelivered after JetStream's `ack_wait` of 90 s.
+   * instance had pulled are redelivered only after the consumer's `ack_wait`, at most 90 s.
    */
   async function audit(): Promise<void> {
     const expected = replay(messages, searches, resolvePlace);

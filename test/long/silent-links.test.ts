@@ -59,7 +59,7 @@ for (const direction of ['up', 'down'] as const) {
   });
 }
 
-test('if all packets are dropped, even those of new connections, readiness fails, and recovers with the network', async (t) => {
+test('if the network passes no bytes, even of new connections, readiness fails, and recovers with the network', async (t) => {
   const { servers, proxy, daemon, story, untilReady } = await openScene(t);
   await story.tell(2);
   const publishing = story.publishRound();
@@ -72,7 +72,7 @@ test('if all packets are dropped, even those of new connections, readiness fails
   );
   proxy.heal();
   const tookMs = await story.tell(1);
-  t.diagnostic(`milliseconds after the network was there again: ${tookMs}`);
+  t.diagnostic(`milliseconds after the network worked again: ${tookMs}`);
   await untilReady(true);
   await story.audit(servers.postgres.url);
   assert.equal(await daemon.end('SIGTERM'), 0);

@@ -38,7 +38,7 @@ export interface Caddy {
   readonly authorityFile: string;
 }
 
-/** The shipped Caddyfile on a free port, without privileges or public names. `upstream`: `host:port` of the API. */
+/** Starts Caddy with the shipped Caddyfile, on free ports and for `localhost`. `upstream`: `host:port` of the API. */
 export async function startCaddy(cleanup: Cleanup, upstream: string): Promise<Caddy> {
   const program = await findCaddy();
   const directory = await temporaryDirectory('caddy');

@@ -1,7 +1,7 @@
 /**
- * The hits of entries according to a person who read 1,250 real adverts. Each entry has a regular expression for
- * folded text that finds the same hits, including misspellings, other word orders and longer gaps. The first third was
- * read while the word data was written; the rest only afterwards.
+ * Entries of searches' `expressions`, and their hits according to a person who read 1,250 real adverts. A regular
+ * expression for folded text finds the same hits, including misspellings, other word orders and longer gaps. The first
+ * third of the entries was read while the word data was written, the rest only afterwards.
  */
 
 export const READ_WORDS: readonly (readonly [entry: string, read: RegExp])[] = [

@@ -31,7 +31,7 @@ export interface SimulatedMarketOptions {
   readonly propertiesPerDay: number;
   /** Days from an advert's first crawl to its expiry; its price changes twice, in the first two days. */
   readonly listedDays: number;
-  /** Each property matches nine of them, or all if there are fewer. */
+  /** Each new property matches nine of them, or all if there are fewer. */
   readonly searches: number;
   /** URL without a path. */
   readonly endpoint: string;
@@ -49,7 +49,7 @@ export interface SimulatedMarket {
   stop(): Promise<void>;
 }
 
-/** The term before any daemon leads. */
+/** The term of leadership of all recordings here, because no daemon leads. */
 const FIRST_TERM = '0/00000001';
 const RECORD_BATCH = 256;
 const HOLDER = 1;

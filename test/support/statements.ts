@@ -1,4 +1,4 @@
-/** Runs statements that are otherwise the last of a recording transaction, and waits for statements of others. */
+/** Runs the final statements of a recording transaction alone, and waits for blocked statements. */
 
 import type { Database, Queryable, Statement } from '../../src/engine/store/database.ts';
 import { untilIs } from './until.ts';

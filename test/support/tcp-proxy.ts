@@ -21,7 +21,8 @@ export interface TcpProxy {
   /** Ends all other faults. Stalled bytes are passed on; connections that have lost bytes are reset. */
   heal(): void;
   /**
-   * Bytes passed to the near side of the connection with the far side's local port `farPort`; null unless reset here.
+   * Bytes passed to the near side before the proxy reset the connection; null if it did not. `farPort`: local port of
+   * the far side.
    */
   passedBeforeCut(farPort: number): number | null;
 }
