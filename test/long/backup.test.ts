@@ -1,4 +1,4 @@
-/** `vigie backup` and `vigie restore` as operators use them: what they refuse, and what they leave unchanged. */
+/** `vigie backup` and `vigie restore` as operators use them, with refusals, interruptions and erased recipients. */
 
 import assert from 'node:assert/strict';
 import { access, lstat, readdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';

@@ -181,7 +181,7 @@ async function choosePlaces({ page, rest, go, chooseSearch, picture }: ConsoleSc
   };
   await choose('Toulon');
   await marked('town', OUTLINE);
-  // A village that is too small for a map of the whole country.
+  // The outline of this village would be invisible on a map of the whole country.
   await choose('Rochefourchat');
   await marked('village', OUTLINE);
   // Arrondissements have no outline.

@@ -300,7 +300,7 @@ async function showViews(t: TestContext, { page, picture }: ConsoleScene): Promi
   await page.do('look', { width: 1280, height: 800, scheme: 'light' });
 }
 
-/** Checks the page's texts and the service's answers in French, also the folded parts and those below the screen. */
+/** Checks the page's texts and the service's answers in French, including folded parts and those below the screen. */
 async function speakFrench({ page, go }: ConsoleScene): Promise<void> {
   const says = async (...texts: readonly string[]): Promise<void> => {
     for (const text of texts)

@@ -225,7 +225,7 @@ test('a killed process releases its source, and the same command continues where
     () => streamed(scene).catch(() => 0),
     (count) => count > 500,
   );
-  // The process is frozen, so that it is still reading when the other one starts.
+  // The process is frozen, so that it is still reading when the other process starts.
   command.kill('SIGSTOP');
   const busy = await runVigie(args, scene.servers);
   assert.equal(busy.code, 1, busy.stdout);
@@ -240,5 +240,5 @@ test('a killed process releases its source, and the same command continues where
   await recorded(scene);
   assert.equal(await liveCount(scene), 8_000);
   const { state } = await scene.broker.manager.streams.info('ADVERTS');
-  assert.equal(state.messages, 8_000, 'none is published twice');
+  assert.equal(state.messages, 8_000, 'no advert is published twice');
 });

@@ -255,7 +255,7 @@ interface Unit {
   /** The page's `import` and `publish` commands. */
   readonly fill: readonly string[];
   readonly settingsFile: string;
-  /** Runs the unit's command in its own home until it reports that it is ready. */
+  /** Starts the unit's command in the ordinary user's home; resolves when the daemon is ready. */
   start(settings: Readonly<Record<string, string>>): Promise<ChildProcess>;
   /** The daemon's data directory. */
   readonly state: string;

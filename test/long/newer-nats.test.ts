@@ -20,7 +20,7 @@ const FILES = [
 
 test('behaviour that depends on the version of nats-server is the same on a newer version', async () => {
   const files = FILES.map((name) => fileURLToPath(moduleUrl(`test/${name}.test`)));
-  // With this variable a test runner inside another one would report to the outer runner.
+  // With this variable a test runner that another runner starts would report to the outer runner.
   const { NODE_TEST_CONTEXT: _, ...environment } = process.env;
   const child = spawn(process.execPath, [...LOADER, '--test', '--test-concurrency=1', ...files], {
     cwd: ROOT,

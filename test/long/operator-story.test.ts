@@ -27,7 +27,7 @@ test('a pause applies to every instance and survives the restart of one', async 
   const nextAdmin = adminOf({ ...scene, daemon: next });
   const { stages, streams } = await nextAdmin('status');
   assert.equal(stages[0].state, 'paused');
-  assert.equal(Number(streams[0].pendingCount), 2, 'no instance has pulled them');
+  assert.equal(Number(streams[0].pendingCount), 2, 'no instance has pulled the messages');
   await nextAdmin('stages', 'resume', 'intake');
   await receiver.until((posts) => posts.length === 2);
 });

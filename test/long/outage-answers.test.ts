@@ -56,7 +56,7 @@ test('a start waits for a PostgreSQL in a temporary condition, but not if a sett
     assert.ok(!isPassingRefusal(error, false), error.code);
     assert.ok(isPassingRefusal(error, true), `${error.code}, after a successful login`);
   }
-  assert.ok(!isPassingRefusal(failed('42P01', { severity: 'ERROR' }), true), 'a bug is not waited for');
+  assert.ok(!isPassingRefusal(failed('42P01', { severity: 'ERROR' }), true), 'a bug is no reason to wait');
 });
 
 const failed = (code: string, extra: object = {}) => Object.assign(new Error('failed'), { code, ...extra });

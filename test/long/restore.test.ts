@@ -197,7 +197,7 @@ describe('a restored service continues like the original', { concurrency: true }
     for (const isLast of [false, true]) {
       const disasterAt = Date.now();
       await restoreDatabase(postgres, copy);
-      // All test clusters are copies of one and share its identity. The change makes the rows those of another cluster.
+      // All test clusters are copies with the same identity. This change makes the rows those of another cluster.
       const database = connectDatabase(cleanup, postgres.url);
       await database.query(`update intake_position set database_identity = 'the first'`);
       const third = await scene.start(restored);

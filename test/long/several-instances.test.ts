@@ -118,7 +118,7 @@ test('leadership passes from one instance to the other and back under load, and 
   for (const instance of instances) assert.equal(await instance.end('SIGTERM'), 0);
 });
 
-test('the roles of compose.roles.yaml are restarted in turn under load, and nothing is sent twice', async (t) => {
+test('the processes of compose.roles.yaml are restarted in turn under load, and nothing is sent twice', async (t) => {
   const { database, receiver, ...scene } = await openScene(t);
   await rollRoles(scene, 'SIGTERM', PATIENCE);
   const sentTwice = receiver.posts.flatMap(({ id }) => (receiver.postsOf(id).length > 1 ? [id] : []));
@@ -128,14 +128,14 @@ test('the roles of compose.roles.yaml are restarted in turn under load, and noth
   assert.deepEqual(sentTwice, [], JSON.stringify(failures));
 });
 
-test('the roles of compose.roles.yaml are killed in turn under load, and the others continue', async (t) => {
+test('the processes of compose.roles.yaml are killed in turn under load, and the others continue', async (t) => {
   const { database: _database, receiver: _receiver, ...scene } = await openScene(t);
   await rollRoles(scene, 'SIGKILL', { VIGIE_ATTEMPT_TIMEOUT_MS: '5000' });
 });
 
 /**
- * Ends each process of the compose file while prices change, waits until the others of its role have taken over its
- * work, and starts it again.
+ * Ends each process of the compose file while prices change, waits until another process of its role does its work,
+ * and starts the ended process again.
  */
 async function rollRoles(
   scene: Omit<Scene, 'database' | 'receiver'>,

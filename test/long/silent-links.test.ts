@@ -55,7 +55,7 @@ for (const direction of ['up', 'down'] as const) {
     t.diagnostic(`milliseconds: ${JSON.stringify(tookMs)}`);
     await story.audit(servers.postgres.url);
     proxy.swallow(direction);
-    assert.equal(await daemon.end('SIGTERM'), 0, 'it ends in order over new connections');
+    assert.equal(await daemon.end('SIGTERM'), 0, 'the daemon ends in order over new connections');
   });
 }
 

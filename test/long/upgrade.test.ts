@@ -106,7 +106,7 @@ test('this version and the next run together, in both directions, and nothing is
   const last = await startNext();
   await endAll(scene, [again]);
   await untilPosts(scene, 6 * PROPERTIES);
-  assert.equal(await countSincePause(scene, paused), 0, 'the pause held');
+  assert.equal(await countSincePause(scene, paused), 0, 'nothing was sent to the paused endpoint');
   await operator(scene, ['endpoints', 'resume', paused], last);
   await load.stop();
   await audit(t, scene);

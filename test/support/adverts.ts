@@ -79,7 +79,7 @@ const AN_HOUR_AGO = Date.now() - 3_600_000;
 let crawls = 0;
 
 /**
- * A flat for sale, crawled a millisecond after the previous one, and an hour before this process started. The crawl
+ * A flat for sale, crawled a millisecond after the previous flat, and an hour before this process started. The crawl
  * therefore precedes everything that the test does, even if PostgreSQL's clock differs.
  */
 export function recentFlat(
@@ -125,7 +125,7 @@ export function nextOrigin(): MessageOrigin {
   return { stream: 1, sequence: newest };
 }
 
-/** The changes that `messages` cause, one after another. Unless `origins` is given, each message is a new one. */
+/** The changes that `messages` cause, one after another. Unless `origins` is given, each message is new. */
 export function changesOf(
   messages: readonly IntakeMessage[],
   stored: StoredProperty | null = null,

@@ -211,7 +211,7 @@ const ONE_IN: Partial<Record<PlainRow['name'], number>> = {
   ...{ budget: 4, surface: 4, room: 6, furnished: 6, withVirtualTour: 6 },
 };
 
-/** A list of codes may also repeat a code, or contain an unknown one. */
+/** A list of codes may also repeat a code, or contain an unknown code. */
 function askedOf(row: PlainRow): fc.Arbitrary<unknown> {
   const oneIn = ONE_IN[row.name] ?? 8;
   switch (row.kind) {

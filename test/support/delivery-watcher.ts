@@ -6,7 +6,7 @@ import type { Cleanup } from './servers.ts';
 export interface Watcher {
   /** Milliseconds since the epoch, read after the query, so that an attempt that starts later could have known. */
   readonly seenDelivered: ReadonlyMap<string, number>;
-  /** Forgets what was seen after `time` (milliseconds since the epoch), because the rows were restored to that time. */
+  /** Forgets observations after `time` (milliseconds since the epoch), because the rows were restored to that time. */
   forgetSince(time: number): Promise<void>;
 }
 

@@ -61,7 +61,7 @@ export async function recorded(scene: FeedScene): Promise<void> {
   await until(consumer, ({ num_pending: pending, num_ack_pending: open }) => pending === 0 && open === 0);
 }
 
-/** The properties of a source: adverts from Poliris rows name it as their publisher. All properties for null. */
+/** The properties of a source, which adverts from Poliris rows name as their publisher; all properties for null. */
 const OF_SOURCE = `(select uuid, state, crawls, expired_at from properties
   where $1::text is null or state like '%"' || $1 || '"%') as of_source`;
 

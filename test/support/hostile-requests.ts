@@ -79,7 +79,7 @@ function generalBodies(): Record<string, string> {
     'a decimal of a million digits': long('lat', '1'),
     'a recipient of a megabyte': long('notificationRecipient', 'a'),
     'a recipient of many labels': long('notificationRecipient', 'a.', 'a@'),
-    'a recipient of many ats': long('notificationRecipient', 'a@'),
+    'a recipient with many at signs': long('notificationRecipient', 'a@'),
     'an endpoint of a megabyte': long('endpointRecipient', 'a.', 'https://'),
     'an endpoint of many escapes': long('endpointRecipient', '%25', 'https://a.example/'),
     'objects under an unknown name': member('k', () => '{}'),

@@ -231,7 +231,7 @@ export function settleMail(database: Database, mail: ClaimedMail, state: 'delive
   });
 }
 
-/** Replaces the stored property by the one that results from these messages. */
+/** Replaces the stored property by the property that results from these messages. */
 export async function holdProperty(database: Database, ...messages: IntakeMessage[]): Promise<void> {
   const stored = heldAfter(...messages);
   await database.query('delete from properties where uuid = $1', [stored.state.uuid]);

@@ -18,7 +18,7 @@ export interface OrderRules {
   readonly feedNumbers?: ReadonlyMap<string, ReadonlySet<number>>;
   /** An attempt that takes longer counts as aborted, even if it records an outcome later. */
   readonly leaseMs?: number;
-  /** True if the database was restored, so that numbers may continue far above the previous ones. */
+  /** True if the database was restored, so that numbers may continue far above the previous numbers. */
   readonly mayJump?: boolean;
   /** Set if no retry was due, so that only these recoveries may have sent a delivery again. */
   readonly recoveries?: readonly AuditedRecovery[];
@@ -179,7 +179,7 @@ function auditTurns(
   );
 }
 
-/** An attempt of a delivery, to be compared with one of another delivery of the match. */
+/** An attempt of a delivery, to be compared with an attempt of another delivery of the match. */
 interface TurnTaken {
   readonly delivery: AuditedDelivery;
   readonly attempt: AuditedAttempt;

@@ -55,7 +55,7 @@ const STANDBY_NAME = 'standby';
 /** A file that disappears while the directory is copied makes the copy fail. */
 const COPY_ATTEMPTS = 5;
 
-/** `directories`: data directories of the two servers, by default temporary ones. */
+/** `directories`: data directories of the two servers, by default temporary directories. */
 export async function startPostgresPair(cleanup: Cleanup, directories: readonly string[] = []): Promise<PostgresPair> {
   const [first = await temporaryDirectory('primary'), second = await temporaryDirectory('standby')] = directories;
   let primary = await startMember(cleanup, first, copyTestCluster);

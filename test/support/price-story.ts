@@ -22,7 +22,7 @@ import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.t
 const PROPERTIES = 20;
 const RETRY_DELAY_MS = 1_000;
 const PUBLISH_TIMEOUT_MS = 3_000;
-/** Checks in a minute. If webhooks are missing then, NATS may have lost messages, and `untilTold` looks for them. */
+/** Number of checks in a minute. If webhooks are then missing, `untilTold` looks for messages that NATS lost. */
 const CHECKS_OF_LOSS = 1_200;
 
 /** Attempts must not time out on a busy machine. */

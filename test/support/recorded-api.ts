@@ -32,7 +32,7 @@ export async function startRecordedApi(t: Cleanup, { overrides = {}, resolvePlac
     api,
     scene,
     explain,
-    /** Creates a search of a client, by default the one of `api`, and resolves with its IRI. */
+    /** Creates a search of a client, by default the client of `api`, and resolves with its IRI. */
     async createSearch(members: Members = {}, key = api.key): Promise<string> {
       const { status, body, text } = await api.call('POST', '/searches', { title: 'x', ...members }, { key });
       assert.equal(status, 201, text);

@@ -161,7 +161,7 @@ export async function untilRecorded(database: Pick<Database, 'query'>, { events 
   );
 }
 
-/** Describes where recorded properties and events differ from the expected ones; empty if they are equal. */
+/** Describes where recorded properties and events differ from the expectation; empty if they are equal. */
 export async function auditRecords(
   database: Pick<Database, 'query'>,
   { properties, events }: Pick<Expectation, 'properties' | 'events'>,

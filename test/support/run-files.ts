@@ -32,7 +32,7 @@ const ALONE = new Set([
   'integration/market-difference',
   'integration/points-of-interest',
 ]);
-/** The other files are dealt to this number of processes, so that each gets about as much work. */
+/** The other files of a folder are dealt to so many processes, which get about the same work. */
 const SHARES = { integration: 9, '': 3 };
 
 const namesIn = (folder: string): string[] =>

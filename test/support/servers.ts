@@ -58,7 +58,7 @@ export interface TestServers {
   readonly nats: TestServer;
 }
 
-/** `fsync` costs seconds of a test run, and matters only for a power cut. */
+/** `fsync` and `full_page_writes` cost seconds of a test run, and matter only for a power cut. */
 export const TEST_SETTINGS = {
   fsync: 'off',
   full_page_writes: 'off',
@@ -200,7 +200,7 @@ export async function temporaryDirectory(name: string): Promise<string> {
   return mkdtemp(join(parent, `${PREFIX}${process.pid}-${name}-`));
 }
 
-/** Removes what killed test processes left behind. */
+/** Removes the directories that killed test processes left behind. */
 async function removeAbandoned(parent: string): Promise<void> {
   for (const name of await readdir(parent)) {
     const [, pid] = name.startsWith(PREFIX) ? (/^(\d+)-/.exec(name.slice(PREFIX.length)) ?? []) : [];

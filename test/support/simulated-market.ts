@@ -109,7 +109,7 @@ export async function startSimulatedMarket(options: SimulatedMarketOptions): Pro
 
   async function attempt(ids: readonly Uuid[]): Promise<void> {
     for (let open = ids; open.length > 0; ) {
-      // A held delivery can be claimed when the previous one of its match has ended.
+      // A held delivery can be claimed when the previous delivery of its match has ended.
       const { claimed } = await claimDeliveries(database, HOLDER, open.slice(0, RECORD_BATCH), clock.now());
       open = open.slice(RECORD_BATCH);
       const settled = claimed.map((delivery) =>

@@ -1,4 +1,4 @@
-/** Runs the final statements of a recording transaction alone, and waits for blocked statements. */
+/** Runs statements that usually end a recording transaction, and waits until other statements are blocked. */
 
 import type { Database, Queryable, Statement } from '../../src/engine/store/database.ts';
 import { untilIs } from './until.ts';

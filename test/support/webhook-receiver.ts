@@ -61,7 +61,7 @@ export interface WebhookReceiver {
   readonly posts: readonly ReceivedPost[];
   readonly connectionCount: number;
   urlOf(path: string): string;
-  /** Successive POSTs to `path` get successive behaviours; the last one is repeated. Unscripted paths answer 200. */
+  /** Successive POSTs to `path` get successive behaviours; the last is repeated. Unscripted paths answer 200. */
   script(path: string, ...behaviours: [Behaviour, ...Behaviour[]]): void;
   postsOf(id: string): readonly ReceivedPost[];
   /** Declares that all its connections come through `network`. */
