@@ -184,7 +184,7 @@ async function choosePlaces({ page, rest, go, chooseSearch, picture }: ConsoleSc
   // The outline of this village would be invisible on a map of the whole country.
   await choose('Rochefourchat');
   await marked('village', OUTLINE);
-  // Arrondissements have no outline.
+  // The arrondissement of this zip code has no outline.
   await choose('75011');
   await marked('zip-code', RING);
   await choose('Var');

@@ -148,8 +148,8 @@ async function writeInput(hook: Hook): Promise<void> {
 const PASSWORDS_ASKED = 'host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n';
 
 /**
- * PostgreSQL without a database, from the newest release of Debian, or this machine's if that cannot be fetched.
- * Resolves with the URL of its superuser.
+ * Starts the PostgreSQL of Debian 13 without a database, or this machine's if Debian's cannot be fetched. Resolves with
+ * the URL of its superuser.
  */
 async function startDebianPostgres(t: TestContext, cleanup: Cleanup, options: Readonly<Record<string, string>> = {}) {
   const access = await mkdtemp(join(tmpdir(), 'vigie-access-'));
@@ -167,7 +167,7 @@ async function startDebianPostgres(t: TestContext, cleanup: Cleanup, options: Re
   return url;
 }
 
-/** Debian's nats-server, or this machine's if that cannot be fetched. Resolves with `host:port`. */
+/** Starts Debian's nats-server, or this machine's if Debian's cannot be fetched. Resolves with `host:port`. */
 async function startDebianNats(cleanup: Cleanup, passwords: { readonly vigie: string; readonly crawler: string }) {
   return startShippedNats(cleanup, passwords, await findNewerNats().catch(() => undefined));
 }

@@ -183,7 +183,7 @@ test('a stream leader returns without its disk while a replica lags: the loss is
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
 
-test('a first start on a cluster that has just lost a server waits for it', async (t) => {
+test('a first start on a cluster that has just lost a server waits for that server', async (t) => {
   const nodes = await startNatsCluster(t);
   await nodes[0]?.kill();
   const url = nodes

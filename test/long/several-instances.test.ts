@@ -1,5 +1,5 @@
 /**
- * Several instances on one NATS and one PostgreSQL, with all roles or with separate ones. While instances start, stop,
+ * Several instances on one NATS and one PostgreSQL, with all roles or with separate roles. While instances start, stop,
  * freeze or are killed, the rows equal those of a single instance, and no delivery is lost.
  */
 

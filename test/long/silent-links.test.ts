@@ -1,6 +1,6 @@
 /**
  * A network between the daemon and PostgreSQL that loses bytes without resetting connections, in either direction,
- * while prices change. The daemon notices it, continues on other connections, and ends in order.
+ * while prices change. The daemon notices this, continues on other connections, and ends in order.
  */
 
 import assert from 'node:assert/strict';

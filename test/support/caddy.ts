@@ -34,7 +34,7 @@ export async function findCaddy(): Promise<string> {
 
 export interface Caddy {
   readonly url: string;
-  /** PEM file of its own certificate authority. */
+  /** PEM file of Caddy's own certificate authority. */
   readonly authorityFile: string;
 }
 
