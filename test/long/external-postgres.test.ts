@@ -26,7 +26,7 @@ test('no statement of a daemon is compiled on a PostgreSQL with its defaults', a
   if (missing !== null) return t.skip(`no PostgreSQL of a distribution here: ${missing}`);
   const cleanup = lastFirst(t);
   const postgres = await startExternalPostgres(cleanup, { shared_preload_libraries: 'pg_stat_statements' });
-  assert.deepEqual(await queryOnce(postgres.url, 'show jit'), [{ jit: 'on' }], 'as the distribution has it');
+  assert.deepEqual(await queryOnce(postgres.url, 'show jit'), [{ jit: 'on' }], 'the distribution enables JIT');
   await queryOnce(postgres.superuserUrl, 'create extension pg_stat_statements');
   const servers = { postgres, nats: await startTestNats(cleanup) };
   const daemon = await startDaemon(cleanup, servers, STORY_SETTINGS);

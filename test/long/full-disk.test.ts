@@ -143,7 +143,7 @@ test('a full disk of PostgreSQL is an outage for running and for starting daemon
   t.diagnostic(`lines of the log that name the reason: ${told.join(', ')}`);
   assert.ok(
     told.every((count) => count <= 2),
-    'the reason is logged once for each SQLSTATE, at most twice',
+    'the reason is in the log at most twice, once for each SQLSTATE',
   );
   for (const each of [daemon, started]) assert.equal(await each.end('SIGTERM'), 0);
 });

@@ -78,7 +78,7 @@ test('transient errors are distinguished from bugs by named codes', () => {
     assert.ok(isDatabaseOutage(failed(code)), code);
   }
   assert.ok(isDatabaseOutage(failed('XX000', { severity: 'FATAL' })), 'a FATAL error prevents or ends the session');
-  assert.ok(!isDatabaseOutage(failed('XX000', { severity: 'ERROR' })), 'it is retried, but is no outage');
+  assert.ok(!isDatabaseOutage(failed('XX000', { severity: 'ERROR' })), 'such an error is retried, but is no outage');
   assert.ok(isBrokerOutage(new BrokerUnavailableError('no stream accepts the subject')));
   assert.ok(!isBrokerOutage(failed('TIMEOUT')), 'a code of NATS counts only in an error of NATS');
 });
