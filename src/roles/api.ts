@@ -33,7 +33,7 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
     connectionsMax: config.questionConnectionsMax,
     statementTimeoutMs: QUESTION_STATEMENT_MS,
   });
-  // A single connection, because any caller may guess keys and tokens.
+  // For the lookup of API keys and of tokens in links. One connection, because any caller may try random values.
   const publicDatabase = openApart(parts, { url: databaseUrl, connectionsMax: 1 });
   const connectionLimits = createConnectionLimits(config.api.proxies, config.api.connectionsMax);
   sortPlaces(reference);

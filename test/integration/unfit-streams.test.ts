@@ -178,7 +178,7 @@ test('a change is noticed while the daemon runs, and reported once when it occur
   );
   await broker.manager.streams.update('ADVERTS', { ...config, max_msg_size: -1 });
   await untilIs(() => watch.reason, null);
-  assert.deepEqual(told, ['Stream ADVERTS: max_msg_size is 200 bytes, so ordinary adverts are refused.', '']);
+  assert.deepEqual(told, ['Stream ADVERTS: max_msg_size is 200 bytes, so ordinary messages are refused.', '']);
 });
 
 test('a first check that fails is soon repeated, because nothing is taken in before it', async (t) => {

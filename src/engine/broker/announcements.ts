@@ -77,7 +77,7 @@ export function createDueAnnouncer(broker: Broker) {
   }
 
   return {
-    /** Publishes the deliveries in messages, each of which reaches one courier of the installation. */
+    /** Publishes the deliveries in messages, each of which reaches at most one courier of the installation. */
     pass,
     announce(due: readonly DueDelivery[]) {
       if (local === null) return pass(due);

@@ -17,15 +17,15 @@ import type { CourierDependencies } from './settle.ts';
 
 const QUEUES_FETCHED_MAX = 64;
 const SOON_MS = 20;
-/** Scans of up to a second use a twentieth of a core. A delivery without announcement waits at most `SCAN_MAX_MS`. */
+/** After a scan, the next waits twenty times its duration, within these limits. Scans thus cost PostgreSQL little. */
 const SCAN_MIN_MS = 1_000;
 const SCAN_MAX_MS = 20_000;
 const SCAN_REST_FACTOR = 20;
 const EXPIRED_EVERY_MS = 1_000;
 const EXPIRED_PAGE = 1_000;
-/** Held deliveries that expired within this time are read every second. A claim that holds one ends sooner. */
+/** How far back the release each second looks, because a claim may hold back a delivery that a release has passed. */
 const EXPIRED_SPAN_MS = 8_000;
-/** All expired held deliveries are read at most this often: a commit that waits for a standby may be seen late. */
+/** All expired holds are read at most this often: a commit that waits for a standby server becomes visible late. */
 const ALL_EXPIRED_EVERY_MS = 10_000;
 
 /** Calls `pump` when deliveries have arrived. */
@@ -81,7 +81,7 @@ export class DueQueue {
     return left;
   }
 
-  /** Admits the deliveries after `SOON_MS`, because another transaction has locked their rows. */
+  /** Admits the deliveries after `SOON_MS`, because their rows are locked or their claims were given back. */
   admitSoon(due: readonly DueDelivery[]): void {
     this.#inAMoment(() => this.admit(due));
   }

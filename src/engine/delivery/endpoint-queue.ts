@@ -9,7 +9,10 @@ import { type AttemptOutcome, LANES, type Lane } from '../domain/delivery.ts';
 import { type EndpointObservation, observed, partiesOf, type RememberedEndpoint } from '../domain/endpoint.ts';
 import { createdAtOf, firstUuidAt, type Uuid } from '../domain/ids.ts';
 
-/** `unknown`: no attempt of this process has ended. `slow`: the mean is a second or more, or an attempt is too long. */
+/**
+ * `unknown`: no attempt of this process has ended, and the stored state does not decide. `slow`: the mean duration is a
+ * second or more, the last attempt was too long, or an answer is overdue.
+ */
 export type EndpointClass = 'healthy' | 'unknown' | 'slow';
 
 export interface EndpointQueueSettings {

@@ -47,7 +47,7 @@ export function startRetries(dependencies: CourierDependencies): Pick<Task, 'sto
     deadLetter: async () => undefined,
     async receive(batch) {
       await release(batch.map(({ retry }) => retry));
-      // Only after the announcement: if this process ends before it, the message is redelivered.
+      // If this process ends before the announcement, the messages are redelivered.
       void acknowledgeAll(batch.map(({ message }) => message));
     },
   });

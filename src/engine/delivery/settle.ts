@@ -64,7 +64,7 @@ export interface EndedAttempt {
 export type Settlement = ReturnType<typeof startSettlement>;
 
 const OUTCOMES_MAX = 256;
-/** How long outcomes are gathered into a batch. Their requests have ended, and frequent commits would delay claims. */
+/** How long outcomes are gathered into a batch, because frequent commits would delay claims. No endpoint waits. */
 const GATHER_MS = 20;
 /** Maximum number of batches being published. The check in retries.ts handles the messages of further batches. */
 const PUBLISHING_MAX = 64;
