@@ -219,7 +219,7 @@ function openSupervisor({ config, metrics, fail }: Base, onFailure: TransientErr
   });
 }
 
-/** Adds a resting intake, unsuitable streams and full servers, which no failing actor reports. */
+/** Adds intake that rests after a bug, unsuitable streams and full servers, which no failing actor reports. */
 function failingParts(supervisor: Supervisor, checks: Parts['checks']): readonly FailingActor[] {
   const resting = Object.entries(checks).flatMap(([actor, check]) => {
     const reason = check();

@@ -1,5 +1,5 @@
 /**
- * Shares a limited capacity. A client that uses seven times the free capacity or more gets no further capacity.
+ * Shares a limited capacity among clients. A client that uses seven times the free capacity or more gets no more.
  */
 
 /** One client alone can use about seven eighths of the capacity, and two clients about seven fifteenths each. */

@@ -1,7 +1,7 @@
 /**
  * Announces changed rows, feeds with new entries, due deliveries and activities to the instances of the installation.
- * Announcements use core NATS and may be lost. Except for activities, they only shorten the time until the next poll of
- * PostgreSQL, which is authoritative.
+ * Announcements use core NATS and may be lost. Except for activities and their watchers, they only shorten the time
+ * until the next poll of PostgreSQL, which is authoritative.
  */
 
 import { type DueDelivery, LANES } from '../domain/delivery.ts';
