@@ -130,7 +130,7 @@ export function createConnectionLimits(proxies: BlockList, connectionsMax: numbe
     allMax: Infinity,
   });
   const ofClients = new ConcurrencyLimit(LIMITED.connections, { perClientMax, allMax: Infinity });
-  /** Functions that end the count of a socket for its address, for sockets without an authenticated request. */
+  /** For each socket without an authenticated request: the function that stops counting it for its address. */
   const leaveAddress = new WeakMap<Socket, Leave>();
   return {
     /** Handles the server's event `connection`. An excess connection is closed at once. */

@@ -160,7 +160,7 @@ function createStartLog(log: Log): (start: IntakeStart) => void {
       if (!isDeepStrictEqual(lost, saidLoss)) log.warn(lost, LOST);
       saidLoss = lost;
     } else if (!isKnownStream) {
-      log.warn('The stream of adverts is new or an older copy. The intake finds its position by time.');
+      log.warn('The stream of adverts is new or an older copy. Intake finds its position by the time of storage.');
     }
     if (isRestored) {
       noteRestored(log, 'The database is a copy, or it does not know this stream.', { isKnownStream, ...start });

@@ -48,7 +48,7 @@ export function createWorkerThread(options: WorkerThreadOptions) {
 
   function start(): Worker {
     const started = spawn(options);
-    // The ports of its current requests keep the process alive.
+    // While requests are in progress, their ports keep the process alive.
     started.unref();
     let failure: Error | null = null;
     started.once('error', (error) => {

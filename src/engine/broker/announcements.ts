@@ -10,7 +10,7 @@ import { type Broker, listen } from './connection.ts';
 
 /**
  * `keys`: API keys or limits of clients changed. `secrets`: webhook secrets changed. `controls`: an operator paused or
- * resumed a stage or changed the index. `watchers`: an operator is watching activities, announced every two seconds.
+ * resumed a stage, or requested a new index. `watchers`: an operator watches activities; announced every two seconds.
  */
 export type Changed = 'searches' | 'keys' | 'secrets' | 'controls' | 'watchers';
 

@@ -67,7 +67,9 @@ export function publishAll({ connection }: Broker, publications: readonly Public
       },
     });
     const timer = setTimeout(() => {
-      end(failure ?? new BrokerSilentError(`no answer to ${unanswered.size} messages in ${REQUEST_TIMEOUT_MS} ms`));
+      end(
+        failure ?? new BrokerSilentError(`NATS did not answer ${unanswered.size} messages in ${REQUEST_TIMEOUT_MS} ms`),
+      );
     }, REQUEST_TIMEOUT_MS);
     goOn();
   });

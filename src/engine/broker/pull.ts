@@ -1,9 +1,9 @@
 /**
  * Pulls from a durable consumer with back-pressure. The next batch is requested only when the receiver has accepted a
- * batch, or the last request is old. So at most two batches are in transit. The client's own `consume` requests more as
- * soon as messages arrive, so its queue is unlimited. Its `fetch` stops receiving soon after a request expires:
- * messages that a busy process reads later are redelivered only after `ack_wait`. So this module makes the requests
- * itself (JetStream API, `CONSUMER.MSG.NEXT`). One inbox receives the answers until the pull pauses or stops.
+ * batch, or the last request is old. So at most two batches are in transit. This module makes the requests itself
+ * (JetStream API, `CONSUMER.MSG.NEXT`). The client's `consume` has an unlimited queue, because it requests more as soon
+ * as messages arrive. Its `fetch` stops receiving soon after a request expires. Messages that a busy process reads
+ * later would be redelivered only after `ack_wait`.
  */
 
 import { createInbox, type Msg, millis, nanos } from 'nats';

@@ -25,7 +25,7 @@ export interface CityFilter {
 }
 
 export interface CityPage {
-  /** The default is `relevance`: by `relevanceAmong`, then by inhabitants in its first position, otherwise by name. */
+  /** The default is `relevance` (`relevanceAmong`). Ties: by inhabitants in its first position, otherwise by name. */
   readonly order?: 'relevance' | 'name' | 'id';
   readonly direction?: 'asc' | 'desc';
   readonly offset: number;
