@@ -109,6 +109,7 @@ const CONSUMER_FAULTS: readonly (readonly [string, Partial<ConsumerConfig>, RegE
   ['the original pace', { replay_policy: ReplayPolicy.Original }, /replay policy is original/],
   ['small batches', { max_batch: 10 }, /max_batch is 10/],
   ['short requests', { max_expires: nanos(1_000) }, /max_expires is 1 s/],
+  ['few bytes a request', { max_bytes: 15_000_000 }, /max_bytes of a request is 15000000/],
 ];
 
 for (const [name, config, sentence] of CONSUMER_FAULTS) {

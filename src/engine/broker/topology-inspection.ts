@@ -140,10 +140,10 @@ const MESSAGE_BYTES_LEAST = 65_536;
 const HOUR_NANOS = 3_600_000_000_000;
 const SECOND_NANOS = 1_000_000_000;
 const ACK_WAIT_LEAST_NANOS = 30 * SECOND_NANOS;
-/** The largest batch and the longest expiry that a pull requests. */
+/** The largest batch, the longest expiry and the most bytes that a pull requests. */
 const PULL_BATCH_LEAST = 256;
 const PULL_EXPIRES_NANOS = 10 * SECOND_NANOS;
-const PULL_BYTES_LEAST = 1_048_576;
+const PULL_BYTES_LEAST = 16 * 1_048_576;
 const PULLS_WAITING_LEAST = 16;
 
 /** True if `limit` is set and is less than `below`. JetStream uses 0 and -1 for unlimited. */
@@ -333,7 +333,7 @@ export interface Backlog {
   readonly recorded: number;
 }
 
-/** Null if there is no consumer of intake: no instance has led yet. Rejects if NATS is unavailable. */
+/** Null if there is no consumer of intake: no instance with this role has started. Rejects if NATS is unavailable. */
 export async function readBacklog({ manager, names }: Broker): Promise<Backlog | null> {
   const consumer = await manager.consumers.info(ADVERTS_STREAM, names.intakeConsumer).catch(nullIfMissing);
   if (consumer === null) return null;
