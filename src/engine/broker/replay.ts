@@ -28,8 +28,8 @@ export interface InOrderOptions {
   readonly recordedUpTo: number;
   readonly handOn: HandOn;
   /**
-   * Called if a message shows that the stream has numbered other messages like earlier messages: the stream was created
-   * again, or a new leader lacks the last messages of the former leader.
+   * Called if a message shows that the stream has given numbers of earlier messages to other messages. The stream was
+   * created again, or a new leader lacks the last messages of the former leader.
    */
   readonly onOtherStream: () => void;
   readonly onTransientError: (what: string, error: Error) => void;
