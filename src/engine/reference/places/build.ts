@@ -1,8 +1,8 @@
 /**
  * Creates `places.tsv.gz` in this folder from La Poste's list of zip codes (Licence Ouverte 2.0), `by-hand.tsv` and
- * `former-names.tsv`. Each line has the INSEE code of a present or merged commune, its centres, names of localities, and
- * former names. It also has zip codes that the npm package lacks. With `--check`, compares the file instead. Without La
- * Poste's list, does nothing.
+ * `former-names.tsv`. Each line has the INSEE code of a present or merged commune, its centres, names of localities,
+ * and former names. It also has zip codes that the npm package lacks. With `--check`, compares the file instead.
+ * Without La Poste's list, does nothing.
  */
 
 import { existsSync } from 'node:fs';
