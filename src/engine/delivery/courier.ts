@@ -136,7 +136,6 @@ class CourierMaintenance {
     return this.#number;
   }
 
-  /** True when no other courier is known. */
   get isAlone(): boolean {
     return this.#watched.size <= 1;
   }

@@ -205,7 +205,6 @@ export class EndpointQueue<T> {
     return { entry: (isRetry ? again : first).shift() as T, isRetry };
   }
 
-  /** Removes and returns all waiting entries. */
   empty(): T[] {
     return LANES.flatMap((lane) => this.#queues[lane].splice(0));
   }

@@ -81,7 +81,6 @@ export function startRetries(dependencies: CourierDependencies): Pick<Task, 'sto
 
 type Release = (retries: readonly FailedAttempt[]) => Promise<void>;
 
-/** Returns the handler of a pulled message. */
 function taking({ clock }: CourierDependencies, actor: Actor<DueRetry>): (message: PulledMessage) => Promise<void> {
   return async (message) => {
     const retry = retryOf(message);
