@@ -1,7 +1,6 @@
 /**
  * Turns an asynchronous function into a gRPC handler. The deadline and the caller's cancellation abort a signal, which
- * also cancels the call's statements in PostgreSQL. Errors become statuses with details, and each call writes one log
- * line.
+ * also cancels the call's statements in PostgreSQL. Errors become statuses with details, and each call is logged.
  */
 
 import type { EventEmitter } from 'node:events';
@@ -77,7 +76,7 @@ export function clientStreaming<Q, R>(all: AdminDependencies, timeoutMs: number,
   };
 }
 
-/** A stream without a deadline continues until the caller cancels it. */
+/** A call without a deadline has no time limit. */
 export function serverStreaming<Q, R>(all: AdminDependencies, handle: Handle<ServerWritableStream<Q, R>, void>) {
   return (call: ServerWritableStream<Q, R>): void => {
     const end = (error: unknown): void => {

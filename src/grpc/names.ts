@@ -58,7 +58,7 @@ export async function optionalClientId(field: string, client: string, database: 
 }
 
 export function endpointKeyOfName(field: string, name: string): string {
-  const form = '16 hexadecimal digits of a URL, or 32 of a client and a URL';
+  const form = '16 hexadecimal digits for a URL, or 32 for a client and a URL';
   return idOfName(field, 'endpoints', name, /^[0-9a-f]{16}([0-9a-f]{16})?$/, form);
 }
 

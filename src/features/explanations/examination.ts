@@ -1,7 +1,7 @@
 /**
- * Evaluates scanned properties by the criteria of a search. Texts are evaluated last: they are in the documents, which
- * are read only if the property is still relevant after all other criteria. Also computes when a property began to
- * satisfy a search (decisions, section 11).
+ * Evaluates scanned properties by the criteria of a search. Texts are evaluated last, because summaries lack them: they
+ * are read from the stored state, only for properties that are still relevant after all other criteria. Also computes
+ * when a property began to satisfy a search (decisions, section 11).
  */
 
 import { yieldToOthers } from '../../engine/actor/waiting.ts';
@@ -146,7 +146,7 @@ export function satisfiedSince(
   { summary, facts }: Pick<ExaminedProperty, 'summary' | 'facts'>,
   medians: Compared,
 ): string {
-  // Texts and location have not changed: a few numbers remain to be compared, in the alternatives whose texts hold.
+  // Locations and texts have not changed, so only the alternatives that they satisfy are compared with former numbers.
   const { excludedSiteCategories, excludedPublishers } = criteria;
   const alternatives = criteria.alternatives.filter(({ areas, expressions, orMissing }) =>
     satisfies({ ...ANYTHING, excludedSiteCategories, excludedPublishers, areas, expressions, orMissing }, facts),

@@ -42,7 +42,6 @@ import {
   previewRoutes,
 } from './query-routes.ts';
 
-/** A value that the criterion compares. */
 const value = (description: string) => z.unknown().meta({ description });
 
 const criterion = z.enum(CRITERION_NAMES).meta({ description: 'The criterion; `areas` means all areas.' });
@@ -274,8 +273,8 @@ interface Sample {
 /**
  * Estimates how many of 1,000 adverts a new search will match, by evaluating it against the first properties in sample
  * order, at most 1,000. Distances that are not stored with these properties count as unknown. The leader corrects a
- * client's totals with a sample of adverts (store/search-totals.ts). Resolves when the sample is in memory; the sample
- * is read again after a minute.
+ * client's totals with a sample of adverts (store/search-totals.ts). The returned function resolves when the sample is
+ * in memory, and reads it again after a minute.
  */
 export function createMatchEstimator(
   database: Queryable,

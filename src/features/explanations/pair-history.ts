@@ -1,8 +1,8 @@
 /**
  * Derives the history of a search and a property from the match with its cause, the versions of the search, and the
- * events of the property. It walks back from a moment at which the property is known to satisfy the search. Facts that
- * may have changed without a record count as unknown. If the possible beginnings have different reasons, the result is
- * "not recorded".
+ * events of the property. The walk goes back from a moment at which the property is known to satisfy the search. Facts
+ * that may have changed without a record count as unknown. If the property may have begun to satisfy the search at
+ * several moments, for different reasons, the result is "not recorded".
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -50,7 +50,7 @@ export interface PairMatch {
   readonly channel: 'match' | 'event';
   readonly searchVersion: number;
   readonly cause: readonly CausingEvent[];
-  /** The last notified end of the match (`endedBy`: its cause) and its last notified return. */
+  /** The last notified end of the match (`endedBy`: the criterion that failed) and its last notified return. */
   readonly endedAt: Date | null;
   readonly endedBy: string | null;
   readonly resumedAt: Date | null;
@@ -186,7 +186,7 @@ function silenceOf(history: PairHistory): readonly PairReason[] {
   return [beginningOf(walk(history, history.summary, null)), ...unsubscribedOf(history, history.messages)];
 }
 
-/** `not-subscribed` if the search subscribes to none of the events in `messages` since its current version. */
+/** `not-subscribed` if the search subscribes to none of the events in `messages` since its current version began. */
 function unsubscribedOf({ versions }: PairHistory, messages: readonly RecordedMessage[]): readonly PairReason[] {
   const { from, isNotifying, subscribedEvents } = versions.at(-1) as SearchVersion;
   const kinds = messages

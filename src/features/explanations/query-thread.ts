@@ -106,7 +106,7 @@ answerRequests(async (query, cancelled) => {
   return answer(requested, tools);
 });
 
-/** Adds the points of the combinations that the criteria name to the tools. */
+/** Adds the points of interest of the facilities and attributes that the criteria name. */
 async function withPoints(tools: QueryTools, criteria: Criteria): Promise<QueryTools> {
   const nearest = await points.renew(requestedCombinations(criteria));
   return { ...tools, medians: { ...tools.medians, nearest } };

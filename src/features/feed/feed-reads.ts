@@ -38,7 +38,7 @@ export interface FeedPage {
   readonly isCut: boolean;
 }
 
-/** Batches read together. For one search there are more, because its items are selected from all batches. */
+/** Maximum number of batches in one read. It is larger for one search, which may have few items in a batch. */
 const BATCHES_MAX = 64;
 const BATCHES_SEARCHED_MAX = 2_000;
 

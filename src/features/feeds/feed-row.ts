@@ -1,6 +1,6 @@
 /**
  * Rows that the formats return one by one: an advert, a complaint, or a row that is left out. A format uses the member
- * names of the intake contract. Of earlier files of the source, it knows only the decimal signs.
+ * names of the intake contract. It gets the decimal signs of earlier files of the source, but no other values.
  */
 
 import { decodeHTML } from 'entities';

@@ -181,7 +181,7 @@ function advertOf(record: Reader, source: string) {
 function moneyOf(record: Reader) {
   const isRent = transactionTypeOf(record.word(3)) === 1;
   return {
-    // Field 13 states if the rent includes charges, and fields 14 and 245 if the price excludes VAT.
+    // The price as written, even if fields 13 (rent includes charges), 14 or 245 (price excludes VAT) qualify it.
     price: record.amount(11, 'price'),
     priceExcludingFees: record.amount(303, 'priceExcludingFees'),
     feesPercentage: record.amount(257, 'feesPercentage'),

@@ -97,7 +97,7 @@ async function unpacked(
   const file = handle.createReadStream({ autoClose: false, start: 0, highWaterMark: 256 * 1_024 });
   file.on('data', (chunk) => onRead(chunk.length));
   if (!start.startsWith('\x1f\x8b')) return file;
-  // Unlike `pipe`, it passes a failed read on. Without a listener, that error would end the process.
+  // Unlike `pipe`, `pipeline` passes on a read error of the file, which would otherwise end the process.
   const content = pipeline(file, createGunzip({ chunkSize: 128 * 1_024 }), () => undefined);
   return checked(content, `${basename(path)} is cut off or damaged`);
 }

@@ -1,7 +1,7 @@
 /**
- * E-mails to a client's notice address. They report endpoints that have been paused, or that have failed for half the
- * time that leads to a pause (decisions, section 6). One e-mail covers such endpoints of a client: it names the first
- * 20 and counts the others. A client gets at most one an hour. Each notice is sent at least once, because endpoints are
+ * E-mails to a client's notice address. They report endpoints that were paused after failures, or have failed for half
+ * the time that leads to a pause (decisions, section 6). One e-mail names the first 20 such endpoints of a client and
+ * counts the others. A client gets at most one e-mail an hour. Each notice is sent at least once, because endpoints are
  * marked as notified afterwards. After a failure that is not permanent, the next attempt is an hour later.
  */
 

@@ -366,7 +366,7 @@ export async function readAbandonedMails(client: Queryable, limit: number): Prom
   return rows;
 }
 
-/** When the most overdue item was due; null if none is. Reads each waiting item, by mail_items_due. */
+/** The earliest due time of the waiting items; null if none waits. Reads each waiting item, by mail_items_due. */
 export async function readOldestDue(database: Queryable): Promise<Date | null> {
   const { rows } = await database.query<{ dueAt: Date | null }>(
     `select min(due_at) as "dueAt" from mail_items where state in ${WAITING}`,

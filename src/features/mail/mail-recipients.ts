@@ -1,7 +1,7 @@
 /**
  * The choices of recipients of a client's e-mails: to receive none, none of a search, or less often. The token in the
- * link authorises a choice; only its hash is stored. A choice is stored without an address, until the recipient
- * withdraws it.
+ * link authorises a choice; only its hash is stored. A choice is stored without an address, and holds until the
+ * recipient withdraws it.
  */
 
 import { hash } from 'node:crypto';

@@ -105,7 +105,7 @@ function endedText({ property, causes }: MailEntry, words: MailWords): string {
   return cut(`${titleOf(property, words)} (${[...reasons].join(' ')})`, REASON_LENGTH_MAX);
 }
 
-/** Bytes of HTML left for entries if the e-mail names the longest searches. One entry always fits (`entryBytes`). */
+/** Bytes of HTML left for entries if the e-mail names the longest searches. One entry always fits. */
 export function roomFor(searches: readonly MailSearch[], foot: MailFoot, language: MailLanguage): number {
   const bytesOf = (search: MailSearch): number => Buffer.byteLength(htmlSearch(search));
   const longestFirst = [...searches].sort((a, b) => bytesOf(b) - bytesOf(a));

@@ -1,7 +1,7 @@
 /**
  * `/unsubscribe/{token}`: the recipient's page, to which the links in an e-mail lead (decisions, section 12). A GET
  * changes nothing, because mail servers follow links. A POST to the link itself unsubscribes, from the page or in one
- * click (RFC 8058); other choices have a query. It needs no API key: the token authorises the request.
+ * click (RFC 8058); other choices have a query. No API key is needed: the token authorises the request.
  */
 
 import type Router from '@koa/router';

@@ -62,7 +62,7 @@ const MARK_CHANGE = {
   ...{ search: IGNORED, property: IGNORED, markedAt: IGNORED },
 };
 
-/** Far more than a person needs, because `forget` removes the marks of properties that are gone. */
+/** Per search. Far more than a person needs: `forget` removes the marks of properties that are gone. */
 const MARKS_MAX = 10_000;
 
 function markRoutes(router: Router, dependencies: ApiDependencies): void {
@@ -93,7 +93,7 @@ function markRoutes(router: Router, dependencies: ApiDependencies): void {
   });
 }
 
-/** Throws a 404 `Problem`. */
+/** Throws a 404 `Problem` if the path has no UUID. */
 function propertyOf(ctx: Context): Uuid {
   return parseUuid(String(ctx.params.uuid)) ?? notFound(THINGS.property);
 }

@@ -58,8 +58,8 @@ export interface Client {
     | number
     | undefined;
   /**
-   * E-mail address for notices before an endpoint of the client is paused after failures, and at the pause; empty:
-   * none.
+   * E-mail address for two notices: when an endpoint of the client has failed for half the time that leads to a pause,
+   * and when it is paused after failures; empty: none.
    */
   noticeAddress?:
     | string
@@ -110,7 +110,10 @@ export interface UpdateClientRequest {
   client:
     | Client
     | undefined;
-  /** Fields to change; a limit that is absent from `client` becomes the configured default. Empty: the fields of `client`. */
+  /**
+   * Fields to change. A named limit that is absent from `client` becomes the configured default. Without a mask, the
+   * fields that are set in `client` change.
+   */
   updateMask: string[] | undefined;
 }
 
