@@ -153,7 +153,7 @@ const READS = /^(?:Get|List|Explain|Watch)/;
 const UNLOGGED = /(?:url|address)$/i;
 const ARGUMENTS_LENGTH_MAX = 1_000;
 
-/** The fields that the operator set, and the reason, for the log, without contact data. No request has an API key. */
+/** For the log: the fields that the operator set, without URLs and addresses. No request has an API key. */
 function argumentsOf(request: unknown) {
   const { reason = null, ...given } = JSON.parse(JSON.stringify(request, loggable)) as Record<string, unknown>;
   const set = Object.fromEntries(Object.entries(given).filter(([, value]) => Boolean(value)));

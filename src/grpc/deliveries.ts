@@ -66,7 +66,7 @@ export const DELIVERY_RPCS = {
     if (outcome === null) throw failedPrecondition('SEARCH_DELETED', name, 'The search of the delivery is deleted.');
     if (outcome.type === 'refused') {
       const reason = outcome.refusal.toUpperCase().replaceAll(/[^A-Z]/g, '_');
-      throw failedPrecondition(reason, name, `It cannot be resent: ${RESEND_REFUSALS[outcome.refusal].en}.`);
+      throw failedPrecondition(reason, name, `The delivery cannot be resent: ${RESEND_REFUSALS[outcome.refusal].en}.`);
     }
     announceDue(outcome.due);
     return deliveryAnswer((await readAdminDelivery(database, id)) ?? stored);
@@ -85,10 +85,9 @@ async function retryMailItem(
   name: string,
   { database, requeueMail }: AdminDependencies,
 ): Promise<Delivery> {
-  if (!isWanted) throw failedPrecondition('SEARCH_SILENT', name, 'Its search is deleted or no longer notifies.');
+  if (!isWanted) throw failedPrecondition('SEARCH_SILENT', name, 'The search is deleted or no longer notifies.');
   const requeued = await requeueMail(id);
   if (requeued === null) throw notFound('Delivery', name);
-  // A queued delivery is due, so its next attempt starts now anyway.
   if (!requeued.isChanged && requeued.state !== 'queued') {
     const [reason, description] = NOT_RETRIABLE[requeued.state] ?? ['NOT_RETRIABLE', `It is ${requeued.state}.`];
     throw failedPrecondition(reason, name, description);

@@ -96,7 +96,7 @@ export interface NamedProperty {
   readonly advertUrl: string;
 }
 
-/** Throws NOT_FOUND when the property is not stored, and INVALID_ARGUMENT. */
+/** Throws NOT_FOUND when the property is not stored, and INVALID_ARGUMENT unless exactly one valid field is set. */
 export async function findNamedProperty(named: NamedProperty, database: Queryable): Promise<StoredProperty> {
   const wanted = wantedOf(named);
   if (wanted === null) throw invalidArgument('property', 'or advert or advert_url must be set');

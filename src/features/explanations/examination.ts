@@ -41,7 +41,7 @@ export interface ExaminedProperty {
   readonly isSatisfiedWithoutExclusions: boolean;
 }
 
-/** Number of properties whose documents are read together. */
+/** Number of properties whose texts are read together. */
 const TEXTS_AT_ONCE = 50;
 
 /** The resources of a query. Its database statements end when the query is cancelled. */

@@ -24,7 +24,7 @@ import { type PairRow, type RecordedVersion, readPair, readPropertyHistory, read
 
 export type Explaining = ReturnType<typeof explainingOf>;
 
-/** The sources of explanations. `points`: the index that has the names of points of interest. */
+/** The data that all explanations share. `points`: the index that has the names of points of interest. */
 export function explainingOf(
   {
     database,
@@ -215,9 +215,9 @@ const WORDS: Readonly<Record<Language, Readonly<Record<PairReasonCode, Sentence>
     left: () => 'It no longer matches.',
     'came-back': ({ at }) => `It stopped matching and matched again${on(' on ', at)}: a match is notified only once.`,
     'end-notified': ({ at, what }) => `The end of the match was notified on ${at} (criterion: ${what}).`,
-    'return-notified': ({ at }) => `Its return was notified on ${at}.`,
+    'return-notified': ({ at }) => `The return of the property was notified on ${at}.`,
     'not-subscribed': () => 'The search does not subscribe to the events that have occurred since.',
-    'no-endpoint': () => 'The search had no endpoint for it at that time: only the feed contains it.',
+    'no-endpoint': () => 'The search had no endpoint for the notification at that time: only the feed contains it.',
     cancelled: () => 'Deliveries were cancelled: the search or its notifications ended, or an e-mail had no news left.',
     paused: () => 'Deliveries are waiting because their endpoint is paused.',
     unsubscribed: () => 'The recipient of the e-mails has unsubscribed.',

@@ -24,7 +24,7 @@ export interface CausingEvent {
   readonly is?: string | null;
 }
 
-/** The changes that one message caused. */
+/** The recorded events of one message. */
 export interface RecordedMessage {
   readonly at: Date;
   readonly events: readonly CausingEvent[];
@@ -192,7 +192,7 @@ function unsubscribedOf({ versions }: PairHistory, messages: readonly RecordedMe
   const kinds = messages
     .filter(({ at }) => from !== null && at > from)
     .flatMap(({ events }) => events.map((e) => e.kind));
-  // If it subscribes to one, the property failed the search at that time, because medians or adverts were different.
+  // If the search subscribes to one, the property failed at that time, because medians or adverts were different.
   const isUnsubscribed = isNotifying && kinds.length > 0 && !kinds.some((kind) => subscribedEvents.includes(kind));
   return isUnsubscribed ? [now('not-subscribed')] : [];
 }
@@ -272,7 +272,7 @@ function causeOf({ messages, keptSince }: PairHistory, { cause, createdAt }: Pai
   return nearest === undefined ? -1 : messages.indexOf(nearest);
 }
 
-/** Possible beginnings, found by walking back. */
+/** When the property may have begun to satisfy the search, found by walking back. */
 interface Walk {
   readonly candidates: readonly PairReason[];
   /** The property certainly did not satisfy the search before this moment; null if there is no such moment. */

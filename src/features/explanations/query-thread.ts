@@ -24,7 +24,7 @@ import { sampleStartAt } from './property-scans.ts';
 /** On Linux each thread has its own priority. A low one gives precedence to recording and requests. */
 const NICENESS = 10;
 if (platform() === 'linux') setPriority(0, NICENESS);
-// Reads the forms now: reading them during a query would delay all queries of that moment.
+// Reads the forms of French words at the start, because reading them during a query would delay all queries.
 readFrenchForms();
 
 const { databaseUrl, ...settings } = settingsOfThread() as {

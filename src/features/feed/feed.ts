@@ -85,7 +85,7 @@ function feedRoute(router: Router, dependencies: ApiDependencies): void {
   const { database, settings, onFeed, onKeyChange, ending } = dependencies;
   const waits = createFeedWaits(ending);
   onFeed(waits.wake);
-  // The change may have revoked the client's last key.
+  // A revoked key must end its polls: each poll checks its key when it wakes.
   onKeyChange(() => waits.wake(null));
   const polls = new ConcurrencyLimit(LIMITED.feedPolls, {
     perClientMax: WAITING_PER_CLIENT_MAX,

@@ -33,7 +33,7 @@ export interface Loss {
   readonly value: string;
 }
 
-/** Other keys of a Poliris advert: the agency's own reference and the technical id. Empty if absent. */
+/** Keys of a Poliris advert that survive a new agency number. Each is empty if the record has none. */
 export interface OtherKeys {
   readonly own: string;
   readonly technical: string;

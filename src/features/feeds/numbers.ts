@@ -2,7 +2,7 @@
  * Reads numbers as people and programs write them: with currencies and units, grouped digits, and a dot or comma as the
  * decimal sign. A number such as 1.250, with one sign before exactly three digits, is ambiguous. The mapping decides
  * its meaning, or else the habit learned from the source's other numbers. Without either, the value is unknown. Habits
- * are stored with the source, so that no value depends on the other rows of one file.
+ * are stored with the source, so that no value depends on the other rows of its file.
  */
 
 import { floorsIn } from './floors.ts';

@@ -158,6 +158,8 @@ async function snapshotEntry(archive: ZipFile): Promise<Entry> {
   if (entry !== undefined) return entry;
   const names = candidates.map(({ fileName }) => fileName).join(', ');
   throw new SnapshotRefusedError(
-    names === '' ? 'The ZIP has no Annonces.csv.' : `The ZIP has several files (${names}), but no Annonces.csv.`,
+    names === ''
+      ? 'The ZIP has no file of adverts, such as Annonces.csv.'
+      : `The ZIP has several files (${names}), but no Annonces.csv. Keep one of them.`,
   );
 }

@@ -300,7 +300,7 @@ export interface MailTurn {
   readonly mailId: Uuid | null;
 }
 
-/** Due items read per client: several may belong to one e-mail. */
+/** Maximum number of due items read per client. Several of them may belong to one e-mail. */
 const ITEMS_PER_CLIENT = 64;
 
 /**

@@ -80,7 +80,7 @@ export type Choice =
 
 /**
  * Records a choice and applies it to waiting e-mails; repeating it changes nothing. False if the token is unknown, or
- * the search is deleted or another recipient's. Claims lock the recipient's row too, so this waits for a claim to end.
+ * the search is deleted or another recipient's. A choice waits for claims to end, because both lock the recipient.
  */
 export async function choose(database: Database, token: string, choice: Choice, keep: KeepChoice): Promise<boolean> {
   return transaction(database, async (client) => {

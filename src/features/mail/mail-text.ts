@@ -95,7 +95,7 @@ function byExpiry({ entries }: Pick<MailContents, 'entries'>) {
   };
 }
 
-/** The only news is that the property no longer satisfies any search. */
+/** True if the only news is that the property no longer satisfies any search. */
 function isEnded({ property, causes }: MailEntry): boolean {
   return !property.expired && causes.every(({ facts }) => facts.every(({ why }) => why !== null));
 }

@@ -74,7 +74,7 @@ function tokenOf(ctx: Context): string | null {
   return LINK.exec(String(ctx.params.token))?.[1] ?? null;
 }
 
-/** Null for an unknown choice. A POST without these parameters unsubscribes, regardless of its body. */
+/** Null for an unknown choice. A POST without a query unsubscribes from all e-mails, regardless of its body. */
 function choiceOf({ query }: Context): Choice | null {
   const { search, frequency } = query;
   const isTakenBack = 'again' in query;

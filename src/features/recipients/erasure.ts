@@ -1,6 +1,6 @@
 /**
  * Erases a recipient of e-mails (decisions, section 12). The address is removed from every row of the client, and the
- * recipient's items get keys that cannot be derived from it. The objection to e-mails is kept under the salted hash.
+ * recipient's items get random keys. The objection to e-mails is kept under a salted hash of the address.
  * Locks are taken in the same order as by claims of e-mails: recipient, items, searches.
  */
 

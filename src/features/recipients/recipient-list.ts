@@ -20,7 +20,7 @@ const RECIPIENT_LIST_PARAMETERS = {
 
 interface ListedRecipient {
   readonly address: string;
-  /** The number of searches that send e-mails to it. */
+  /** The number of searches that send e-mails to the address. */
   readonly searches: number;
   readonly status: EmailStatus;
   readonly lastMailAt: string | null;

@@ -38,7 +38,7 @@ export interface Recovery extends Omit<NewRecovery, 'searchNumber'> {
   readonly state: RecoveryState;
   /** The number of fitting deliveries; grows while they are counted. */
   readonly matched: number;
-  /** The number of these that were attempted for the recovery, in total and by outcome. */
+  /** The number of fitting deliveries that were attempted for the recovery, in total and by outcome. */
   readonly sent: number;
   readonly delivered: number;
   readonly failed: number;
@@ -46,7 +46,7 @@ export interface Recovery extends Omit<NewRecovery, 'searchNumber'> {
   readonly skipped: number;
   readonly createdAt: Date;
   readonly finishedAt: Date | null;
-  /** True if all deliveries that are due for it wait for a paused endpoint. */
+  /** True if all deliveries that are due for the recovery wait for a paused endpoint. */
   readonly isPaused: boolean;
 }
 
@@ -84,7 +84,7 @@ export function startOf({ since }: Pick<NewRecovery, 'since'>): Uuid {
   return firstUuidAt(new Date(Math.max(0, since.getTime() - CLOCKS_APART_MS)));
 }
 
-/** Throws a 409 `Problem` if the client has an open recovery. Served by recoveries_open. */
+/** Throws a 409 `Problem` if the client has an unfinished recovery. Served by recoveries_open. */
 export async function createRecovery(database: Queryable, recovery: NewRecovery): Promise<Recovery> {
   const { id, clientId, searchNumber, endpoint, since, until, includesDelivered } = recovery;
   const { rowCount } = await database.query(

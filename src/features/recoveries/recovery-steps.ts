@@ -179,7 +179,7 @@ export async function sendNext(
     busy.add(matchId);
   }
   const candidates = await lockForResending(connection, clientId, chosen);
-  // Checked again under the lock, because some may have been delivered or cancelled since.
+  // Checked again under the lock, because some may have been delivered or cancelled since they were read.
   const fitting: readonly string[] = includesDelivered ? [...UNDELIVERED, 'delivered'] : UNDELIVERED;
   const sent = candidates.filter(({ refusal, state }) => refusal === null && fitting.includes(state));
   const refused = chosen.filter((each) => !sent.some((one) => one.id === each));

@@ -343,10 +343,7 @@ export const AdminServiceService = {
     responseSerialize: (value: Feed): Buffer => Buffer.from(Feed.encode(value).finish()),
     responseDeserialize: (value: Buffer): Feed => Feed.decode(value),
   },
-  /**
-   * Requests a snapshot of a source, even if it is not due. Reading begins within seconds, if an
-   * instance with the role `feeds` has the source.
-   */
+  /** Requests a snapshot of a source, even if it is not due. An instance that reads the source begins within seconds. */
   runFeed: {
     path: "/vigie.admin.v1.AdminService/RunFeed" as const,
     requestStream: false as const,
@@ -694,10 +691,7 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   listFeeds: handleUnaryCall<ListFeedsRequest, ListFeedsResponse>;
   /** Shows a source and the result of its last snapshot. */
   getFeed: handleUnaryCall<GetFeedRequest, Feed>;
-  /**
-   * Requests a snapshot of a source, even if it is not due. Reading begins within seconds, if an
-   * instance with the role `feeds` has the source.
-   */
+  /** Requests a snapshot of a source, even if it is not due. An instance that reads the source begins within seconds. */
   runFeed: handleUnaryCall<RunFeedRequest, Feed>;
   /** Lists dead letters, newest first, without their bodies. */
   listDeadLetters: handleUnaryCall<ListDeadLettersRequest, ListDeadLettersResponse>;

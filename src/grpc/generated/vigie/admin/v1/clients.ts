@@ -110,10 +110,7 @@ export interface UpdateClientRequest {
   client:
     | Client
     | undefined;
-  /**
-   * Fields to change. A named limit that is absent from `client` becomes the configured default. Without a mask, the
-   * fields that are set in `client` change.
-   */
+  /** Fields to change; a limit that `client` lacks becomes the configured default. Empty: the fields set in `client`. */
   updateMask: string[] | undefined;
 }
 

@@ -93,10 +93,7 @@ export interface RequeueDeadLettersRequest {
 export interface RequeueDeadLettersResponse {
   /** Their number. */
   requeuedCount: number;
-  /**
-   * Number of those that are kept because they would change nothing: a later message of their advert, or an earlier
-   * requeue of them, is recorded.
-   */
+  /** Number of those that are kept because a later message of their advert, or an earlier requeue of them, is recorded. */
   overtakenCount: number;
 }
 
