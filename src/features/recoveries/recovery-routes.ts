@@ -40,7 +40,9 @@ const RECOVERY_PARAMETERS = { ...TIME_ORDERS, ...PAGING } as const;
 const RECOVERY_CREATION = {
   since: single(INSTANT, {
     format: 'date-time',
-    description: 'Only webhooks created at this time (with an offset) or later, as long as deliveries are kept.',
+    description:
+      'Only webhooks created at this time or later. The time must have an offset, and deliveries of that time must ' +
+      'still be kept.',
   }),
   until: unlessSaid(single(INSTANT, { format: 'date-time' }), 'Only webhooks created until this time; now by default.'),
   search: unlessSaid(single(uuidIn('searches')), 'The search whose webhooks are sent again; all by default.'),
