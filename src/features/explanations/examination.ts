@@ -1,7 +1,7 @@
 /**
- * Evaluates scanned properties by the criteria of a search. Texts are evaluated last, because summaries lack them: they
- * are read from the stored state, only for properties that are still relevant after all other criteria. Also computes
- * when a property began to satisfy a search (decisions, section 11).
+ * Evaluates scanned properties by the criteria of a search. Texts are evaluated last, because summaries lack them. They
+ * are read from the stored state if the property is still relevant after all other criteria. Also computes when a
+ * property began to satisfy a search (decisions, section 11).
  */
 
 import { yieldToOthers } from '../../engine/actor/waiting.ts';
@@ -137,8 +137,8 @@ function evaluated(
 }
 
 /**
- * When a property that satisfies `criteria` began to do so, in ISO 8601: the later of its creation and the last
- * recorded change of price or surface that made it satisfy them. Assumes that all other facts, the texts and the
+ * When a property that satisfies `criteria` began to do so, in ISO 8601. It is the later of the property's creation and
+ * the last recorded change of price or surface with that effect. Assumes that all other facts, the texts and the
  * medians have not changed.
  */
 export function satisfiedSince(

@@ -1,6 +1,6 @@
 /**
- * Queries about stored properties: lists those that a search finds, counts those that it would find, and explains why a
- * property is or is not a match. Read-only; the engine does not depend on this feature.
+ * Queries about stored properties. They list those that a search finds, count those that it would find, and explain why
+ * a property is or is not a match. Read-only; the engine does not depend on this feature.
  */
 
 import { z } from 'zod';
@@ -139,7 +139,7 @@ const EXPLANATION_CONTRACT: Contract = {
       status: 200,
       details:
         'Counts the properties that satisfy a search now, without saving it. Also shows how many of these began on ' +
-        'each of the last days, the newest of them, and how many would satisfy the search without each criterion. ' +
+        'each of the last days, the newest of them, and the counts without each criterion. ' +
         'The figures are exact for up to 20,000 candidate properties; above that, they are estimated from a sample, ' +
         'and `estimated` is true. At most two queries of a client run at a time.',
     }),

@@ -80,8 +80,8 @@ function habitOf(habits: DecimalHabits, member: string): DecimalSign | null {
 const CLEAR_FROM = 10;
 
 /**
- * The sign that at least ten times as many values show as the other one; null if neither. A few values typed
- * differently must not change a habit, so it counts as further values: a hundredth of those read by it, at least one.
+ * The sign that at least ten times as many values show as the other one; null if neither. So that a few values typed
+ * differently do not change a habit, it counts as a hundredth of the values read by it, at least as one.
  */
 function clearSign(
   counts: Readonly<Record<DecimalSign, number>>,

@@ -1,6 +1,6 @@
 /**
  * Reads the bytes of a snapshot from a regular file, unpacking ZIP and gzip. Sizes stated in the file are not trusted:
- * bytes are counted, a ZIP entry's checksum is compared, and a file that changes while it is read is refused.
+ * bytes are counted, and a ZIP entry's checksum is compared. A file that changes while it is read is refused.
  */
 
 import { createHash } from 'node:crypto';

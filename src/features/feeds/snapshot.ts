@@ -1,5 +1,5 @@
 /**
- * Turns a snapshot of a source into messages of the intake contract: new and changed adverts are published, missing
+ * Turns a snapshot of a source into messages of the intake contract. New and changed adverts are published, missing
  * ones expire, and unchanged ones are published again once a day. The whole snapshot is read before anything is
  * published, so that a bad file changes nothing. Publications are stored after their acknowledgement, so a crash causes
  * repetitions, not losses.

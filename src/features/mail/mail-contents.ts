@@ -1,6 +1,6 @@
 /**
- * The content of an e-mail about a property: its state when the e-mail is written, and the changes since this recipient
- * was last notified of it. For this comparison, the price, surface and expiry of each advert are stored with the last
+ * The content of an e-mail about a property: its state when the e-mail is written, and the changes since the last
+ * e-mail to this recipient. For this comparison, the price, surface and expiry of each advert are stored with the last
  * e-mail; an advert is compared only with itself. Of the URLs in adverts, only http and https ones are used.
  */
 

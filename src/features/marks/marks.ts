@@ -1,6 +1,6 @@
 /**
- * Records the visits and marks of users (decisions, section 7): the time up to which they have seen the matches of a
- * search, and the results that they keep or hide. Lists and e-mails use the marks; webhooks and the feed do not.
+ * Records the visits and marks of users (decisions, section 7). A visit is the time up to which they have seen the
+ * matches of a search; a mark keeps or hides a property. Lists and e-mails use the marks; webhooks and the feed do not.
  */
 
 import type Router from '@koa/router';

@@ -1,6 +1,6 @@
 /**
- * A recovery resends the webhooks of a client that were created in a period and have failed or wait for a retry, and on
- * request also delivered ones. A background task makes them due, oldest first, behind the other retries of their
+ * A recovery resends the webhooks of a client from a period that have failed or wait for a retry; on request, delivered
+ * ones too. A background task makes them due, oldest first, behind the other retries of their
  * endpoints (recovery-steps.ts). This file has that task, and the RPCs for operators.
  */
 

@@ -106,7 +106,7 @@ import {
  * custom method is a verb on a resource or a collection.
  *
  * Authentication: `authorization: Bearer <token>` in the metadata of every call, or a client certificate if the server
- * requests one. Only `grpc.health.v1.Health` is open, for the probes of orchestrators.
+ * requests one. Only `grpc.health.v1.Health` needs neither, for the probes of orchestrators.
  *
  * Deadlines: a call without one has 30 seconds, or ten minutes if it reads many rows or waits for every instance
  * (`DrainStage`, `RebuildIndex`, `RequeueDeadLetters`, `ImportPointsOfInterest`). `WatchActivity` has no limit. At the
@@ -114,8 +114,8 @@ import {
  * back.
  *
  * Limits: 4 MiB for a message; 64 concurrent calls per connection; 16 watchers of activities and 16 of health per
- * process; 64 connections, of which 16 may be unauthenticated. Beyond that, the oldest unauthenticated connection is
- * closed. An idle connection ends after five minutes; clients reconnect for the next call.
+ * process. A process accepts 64 connections, 16 of them unauthenticated. Beyond that, it closes the oldest
+ * unauthenticated connection. An idle connection ends after five minutes; clients reconnect for the next call.
  *
  * Errors carry `google.rpc.Status` details: `ErrorInfo` (domain `vigie`, a stable reason) with every error,
  * `BadRequest` with INVALID_ARGUMENT, `ResourceInfo` with NOT_FOUND and ALREADY_EXISTS, `PreconditionFailure` with

@@ -58,8 +58,8 @@ export interface Client {
     | number
     | undefined;
   /**
-   * E-mail address for two notices: when an endpoint of the client has failed for half the time that leads to a pause,
-   * and when it is paused after failures; empty: none.
+   * E-mail address for notices of endpoints that have been paused after failures, or have failed for half the time that
+   * leads to a pause; empty: none.
    */
   noticeAddress?:
     | string
