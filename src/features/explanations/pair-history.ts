@@ -1,8 +1,8 @@
 /**
  * Derives the history of a search and a property from their match, the versions of the search, and the events of the
- * property. The walk goes back from a moment at which the property is known to satisfy the search. Facts
- * that may have changed without a record count as unknown. If the property may have begun to satisfy the search at
- * several moments, for different reasons, the result is "not recorded".
+ * property. `walk` moves back from a moment at which the property is known to satisfy the search. Facts that may have
+ * changed without a record count as unknown. If the property may have begun to satisfy the search at several moments,
+ * for different reasons, the result is "not recorded".
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -289,8 +289,8 @@ function beginningOf({ candidates }: Walk): PairReason {
 
 /**
  * Walks back to the beginning of version `toVersion`. It starts when the property, as in `summary`, satisfies the
- * search: now or, with `match`, just before the change that caused the match. While a search notifies, every
- * beginning causes a match, so a beginning without a match is in another period.
+ * search: now or, with `match`, just before the change that caused the match. While a search notifies, every beginning
+ * causes a match, so a beginning without a match is in another period.
  */
 function walk(history: PairHistory, summary: PropertySummary, match: PairMatch | null, toVersion = -1): Walk {
   const { factsOf, hasSeveralAdverts, isRetraceable, heldSince, keptSince } = history;

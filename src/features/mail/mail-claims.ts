@@ -173,8 +173,8 @@ const OPEN = {
 /**
  * Decides each item. It is cancelled if its search or client is gone, or if the client has hidden the property. It is
  * also cancelled if the search does not notify, was silenced after the recording, sends no e-mails, has a refused
- * address, or lacks a required consent. An unsubscription cancels it, too. Otherwise the item is redirected to its
- * new address, postponed (also until the morning that the recipient chose), or claimed. The searches stay locked, so no
+ * address, or lacks a required consent. An unsubscription cancels it, too. Otherwise the item is redirected to its new
+ * address, postponed (also until the morning that the recipient chose), or claimed. The searches stay locked, so no
  * attempt that contradicts a change begins after the change was answered. A redirection also deletes a mail server's
  * answers about the former address. Served by the primary keys and `OPEN`.
  */

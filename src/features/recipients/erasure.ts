@@ -1,7 +1,7 @@
 /**
  * Erases a recipient of e-mails (decisions, section 12). The address is removed from every row of the client, and the
- * recipient's items get random keys. The objection to e-mails is kept under a salted hash of the address.
- * Locks are taken in the same order as by claims of e-mails: recipient, items, searches.
+ * recipient's items get random keys. The objection to e-mails is kept under a salted hash of the address. Locks are
+ * taken in the same order as by claims of e-mails: recipient, items, searches.
  */
 
 import { pause } from '../../engine/actor/waiting.ts';

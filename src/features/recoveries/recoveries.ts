@@ -1,7 +1,7 @@
 /**
  * A recovery resends the webhooks of a client from a period that have failed or wait for a retry; on request, delivered
- * ones too. A background task makes them due, oldest first, behind the other retries of their
- * endpoints (recovery-steps.ts). This file has that task, and the RPCs for operators.
+ * ones too. A background task makes them due, oldest first, behind the other retries of their endpoints
+ * (recovery-steps.ts). This file has that task, and the RPCs for operators.
  */
 
 import { startTask, type Task } from '../../engine/actor/task.ts';

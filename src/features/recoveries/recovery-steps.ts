@@ -59,7 +59,7 @@ interface RecoveryPage {
   readonly last: Uuid | null;
   /**
    * True if the page is not full. Deliveries added later need no recovery, even if they seem as old, because their
-   * first attempts are still to come.
+   * first attempts have not begun.
    */
   readonly isLastPage: boolean;
   /**
