@@ -1,8 +1,7 @@
 /**
  * Reads of the feed. Transactions do not commit in the order of their numbers, so a read ends at the oldest running
- * transaction (`pg_snapshot_xmin`, as in search-feed.ts). No instance can then record anything before a returned
- * position. All batches of an earlier epoch are settled, because the epoch changes only after the transactions that
- * record in it have ended.
+ * transaction (`pg_snapshot_xmin`). No instance can then record anything before a returned position. All batches of an
+ * earlier epoch are settled, because the epoch changes only after the transactions that record in it have ended.
  */
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
