@@ -4,12 +4,12 @@ import { publisherKey, publisherPrefix } from '../domain/publisher-criteria.ts';
 import { joinedJson, jsonTexts } from './array-literal.ts';
 import type { Queryable, Statement } from './database.ts';
 
-/** Days after the last advert. */
+/** Days for which a name is kept after its last advert. */
 const KEPT_DAYS = 90;
 /** Above every other character in the collation "C". */
 const LAST_CHARACTER = '\u{10ffff}';
 
-/** Names by their keys. A row is written at most once a day. Served by the primary key. */
+/** `names`: the names of publishers, by key. A row is written at most once a day. Served by the primary key. */
 export function insertPublishers(names: ReadonlyMap<string, string>): readonly Statement[] {
   if (names.size === 0) return [];
   return [
