@@ -213,7 +213,7 @@ function loggablePath(path: string): string {
     .join('/');
 }
 
-/** A slower request is logged as a warning: its user notices the wait. */
+/** A user notices a wait of this length. */
 const SLOW_MS = 1_000;
 
 /**

@@ -125,7 +125,7 @@ function bodyProblem(error: Error & { status?: number }): Error {
 
 const UTF_8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Valid bodies have less than a tenth of this depth. For deeper ones the parser takes ten times as long per byte. */
+/** Criteria need less than a tenth of this depth. For deeper bodies the parser takes ten times as long per byte. */
 const DEPTH_MAX = 128;
 /** Objects, lists and members in total: enough for a search with full lists or with the most corners. */
 const PARTS_MAX = 30_000;

@@ -73,7 +73,7 @@ export const LIST_LENGTH_MAX = 2_000;
 const PUBLISHERS_MAX = 50;
 const FLOOR_MIN = -100;
 const FLOOR_MAX = 1_000;
-/** Per cent from the market's median: a price ten times lower, or six times higher, is not comparable. */
+/** Percent from the market's median. A price below a tenth of the median, or above six times it, is implausible. */
 const PERCENT_MIN = -90;
 const PERCENT_MAX = 500;
 
@@ -321,7 +321,7 @@ export type SearchInput = {
   -readonly [Name in SearchMemberName]?: Exclude<ReturnType<(typeof SEARCH_MEMBERS)[Name]['read']>, typeof REFUSED>;
 };
 
-/** Does not compile unless the defaults list the same members. */
+/** Does not compile if a member has no default. */
 ({ title: '', ...SEARCH_DEFAULTS }) satisfies Record<SearchMemberName, unknown>;
 
 const optionalMembers = Object.fromEntries(

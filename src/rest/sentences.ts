@@ -153,7 +153,6 @@ export const OF_OBJECT = both('a member of this object', 'un membre de cet objet
 /** The choices in the message about a text that is none of them. */
 export const ONE_OF = (choices: string): Sentence => both(`one of ${choices}`, `l’un de ${choices}`);
 
-/** The kind of thing that was not found. */
 export const THINGS = {
   search: both('This search', 'Cette recherche'),
   match: both('This match', 'Cette correspondance'),
@@ -175,7 +174,6 @@ export const THINGS = {
 
 export type Thing = (typeof THINGS)[keyof typeof THINGS];
 
-/** The kind of thing that is limited. */
 export const LIMITED = {
   queries: both('previews, lists of properties and of explanations', 'aperçus, listes de biens et d’explications'),
   publicQueries: both('pages of one recipient', 'pages d’un destinataire'),

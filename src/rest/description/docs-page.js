@@ -90,8 +90,8 @@ async function show() {
     // The badge would come from another server.
     validatorUrl: null,
     persistAuthorization: false,
-    // The page has its own title and one server, and every operation shows its schema. Links inside buttons, and
-    // colours that few can tell apart, are hard to use.
+    // Left out: the title and the only server, which the page shows itself; the list of schemas, which every operation
+    // shows; deep links, which would be inside buttons; and the colours of code, whose contrast is too low.
     plugins: [() => ({ components: { InfoContainer: none, ServersContainer: none } })],
     ...{ defaultModelsExpandDepth: -1, deepLinking: false, syntaxHighlight: false },
     onComplete() {

@@ -265,7 +265,7 @@ function factsOf({ rateLimit, writeLimit, searchLimits, retentionDays }: ApiDepe
 
 const secureDocument = securedPage();
 
-/** The build copies the page's files next to the compiled program; their package is a development dependency. */
+/** The build copies Swagger UI next to the compiled program, because its package is a development dependency. */
 const SWAGGER = import.meta.resolve(
   new URL(import.meta.url).pathname.endsWith('.ts') ? 'swagger-ui-dist/package.json' : './swagger-ui/',
 );
@@ -313,7 +313,7 @@ export function cachedDocument(build: (baseUrl: string) => object): (baseUrl: st
   let built: string | null = null;
   let withoutUrl: string | null = null;
   return (baseUrl) => {
-    // A document may have other content when the public URL is unknown.
+    // A document may have other content when the base URL is unknown.
     if (baseUrl === '') return (withoutUrl ??= JSON.stringify(build('')));
     built ??= JSON.stringify(build(PLACEHOLDER_URL));
     const url = JSON.stringify(baseUrl).slice(1, -1);

@@ -1,4 +1,4 @@
-/** Converts zod schemas to JSON Schema 2020-12, by name and linked by `$ref`, and rewrites it for client generators. */
+/** Converts zod schemas to JSON Schema 2020-12, linked by `$ref`, and rewrites the result for client generators. */
 
 import { z } from 'zod';
 import { VIOLATIONS_MAX } from '../problem.ts';
@@ -133,7 +133,7 @@ export function referenceTo(name: string): JsonSchema {
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** Keywords by type. All others concern the value as a whole, and stay outside the alternatives. */
+/** Keywords by type. All others concern the value as a whole, and stay outside `anyOf`. */
 const KEYWORDS: Readonly<Record<string, readonly string[]>> = {
   string: ['minLength', 'maxLength', 'pattern', 'format'],
   number: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
