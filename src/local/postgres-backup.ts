@@ -204,7 +204,7 @@ export async function readLastBackup(dataDir: string): Promise<Date | null> {
   return at === null ? null : new Date(at);
 }
 
-/** Renames the finished draft once it is completely on disk. */
+/** Renames the finished draft, whose content is on disk, and records the time of the backup. */
 export async function publishBackup(draft: string, file: string, begunAt: Date, dataDir: string): Promise<void> {
   await rename(draft, file);
   await syncDirectory(dirname(file));

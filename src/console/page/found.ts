@@ -43,7 +43,7 @@ const ORDERS: Readonly<Record<ResultOrder, Query>> = {
   surface: { 'order[surface]': 'desc' },
 };
 
-/** Null while no search is chosen. `onVisit` gets a search whose results are shown without filters. */
+/** Null while no search is chosen. `onVisit` gets a search whose results are listed without words or mark. */
 export function createFoundList(
   rest: Rest,
   signal: AbortSignal,

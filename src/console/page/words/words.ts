@@ -17,8 +17,8 @@ export const words = {
   ),
   searchesEnd: (shown: number, total: number) =>
     both(
-      `The list shows the first ${shown.toLocaleString('en')} of ${total.toLocaleString('en')} searches by title. Open the others by their address, or through the API.`,
-      `La liste affiche les ${shown.toLocaleString('fr')} premières recherches sur ${total.toLocaleString('fr')}, par titre. Ouvrez les autres par leur adresse, ou par l’API.`,
+      `The list shows the first ${shown.toLocaleString('en')} of ${total.toLocaleString('en')} searches by title. Use the filter to find the others.`,
+      `La liste affiche les ${shown.toLocaleString('fr')} premières recherches sur ${total.toLocaleString('fr')}, par titre. Utilisez le filtre pour trouver les autres.`,
     ),
   showSecret: both('Show the secret', 'Montrer le secret'),
   noStreets: both('This map has no streets', 'Cette carte n’a pas de rues'),
@@ -46,13 +46,13 @@ export const words = {
   ),
   apiKey: both('API key', 'Clé d’API'),
   apiKeyHint: both(
-    'It stays in this tab, and is sent only to this service.',
-    'Elle reste dans cet onglet, et n’est envoyée qu’à ce service.',
+    'The key stays in this tab, and is sent only to this service.',
+    'La clé reste dans cet onglet, et n’est envoyée qu’à ce service.',
   ),
   wrongKey: both('This key is unknown or revoked. Enter another.', 'Clé inconnue ou révoquée. Entrez-en une autre.'),
   lost: both(
-    'The service does not answer. The page resumes as soon as it is available.',
-    'Le service ne répond pas. La page reprend dès qu’il est disponible.',
+    'The service does not answer. The page resumes as soon as the service is available.',
+    'Le service ne répond pas. La page reprend dès que le service est disponible.',
   ),
   unreachable: both('The service does not answer.', 'Le service ne répond pas.'),
   again: both('Try again', 'Réessayer'),
@@ -272,7 +272,7 @@ export const words = {
   sendTest: both('Send a test', 'Envoyer un essai'),
   sending: both('Sending…', 'Envoi…'),
   answered: both('Answer', 'Réponse'),
-  testToken: (token: string) => both(`Signed by ${token}`, `Signé par ${token}`),
+  testToken: (token: string) => both(`Signed with ${token}`, `Signé avec ${token}`),
   whatWasSent: both('What was sent', 'Ce qui a été envoyé'),
   verify: both('Verify the signature', 'Vérifier la signature'),
   verifyHint: both(
