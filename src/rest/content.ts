@@ -31,8 +31,8 @@ export function answerJson(ctx: Context, json: string | Buffer, status = 200, et
 }
 
 /**
- * Writes an answer with its tag, or a 304 if the client has it. The answer to a PUT has a tag too, although RFC 9110,
- * section 9.3.4, forbids it if the sent bytes were not stored unchanged: the client needs the tag for its next change.
+ * Writes an answer with its tag, or a 304 if the client has it. The answer to a PUT has a tag too, because the client
+ * needs it for its next change. RFC 9110, section 9.3.4, allows one only if the sent bytes were stored unchanged.
  */
 export function answerBytes(
   ctx: Context,
@@ -57,7 +57,7 @@ export function answerStream(ctx: Context, json: Readable): void {
   ctx.body = json;
 }
 
-/** Negotiates the media type before the handler works. Throws a 406 `Problem` if the client accepts none of ours. */
+/** Negotiates the media type before the handler runs. Throws a 406 `Problem` if the client accepts none of ours. */
 export const acceptable: Middleware = (ctx, next) => {
   ctx.state.answerType = negotiate(ctx);
   return next();

@@ -1,7 +1,7 @@
 /**
  * `Idempotency-Key` (decisions, section 11). A client that does not know whether a request arrived repeats it with the
- * same key, and gets the current state of the first one's result. Refusals are not stored: a refused request may be
- * corrected.
+ * same key. It then gets the current state of the result of the first request. Refusals are not stored: a refused
+ * request may be corrected.
  */
 
 import { hash } from 'node:crypto';

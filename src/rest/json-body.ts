@@ -1,7 +1,7 @@
 /**
- * Request bodies (decisions, section 7): JSON of at most 1 MiB, in UTF-8, compressed or not. A refused body is read to
- * its end and discarded, so that the connection can serve the next request. A client that never ends its body is
- * disconnected, as after any incomplete request.
+ * Request bodies (decisions, section 7): JSON of at most 1 MiB, in UTF-8, compressed or not. A body that is refused
+ * here is read to its end and discarded, so that the connection can serve the next request. A client that never ends
+ * its body is disconnected, as after any incomplete request.
  */
 
 import type { Readable } from 'node:stream';

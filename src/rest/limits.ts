@@ -295,7 +295,7 @@ export function leaveTurn(ctx: Context): void {
 
 export type QueryLimiter = ReturnType<typeof createQueryLimiter>;
 
-/** The numbers of the decisions, section 11. */
+/** The numbers of concurrent queries are those of the decisions, section 11. */
 const QUERIES = { perClientMax: 2, allMax: 8, spreadSeconds: 8 };
 const SINGLE_QUERIES = { perClientMax: 20, allMax: 1_000 };
 const PUBLIC_QUERIES = { perClientMax: 1, allMax: 2, waitingMax: 10 };

@@ -108,7 +108,7 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies, limi
   });
 }
 
-/** The matcher may be busy for long: a write that waits for it must not hold a turn, which other clients need. */
+/** The matcher may be busy for long. A write that waits for it gives up its turn (`createTurns`) to other clients. */
 function untilMatched(ctx: Context, { searchChanged }: ApiDependencies): Promise<void> {
   leaveTurn(ctx);
   return searchChanged();

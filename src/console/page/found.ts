@@ -129,7 +129,7 @@ function followSearch({ search, query, list, until, rest, visit, reload }: Follo
   };
   const start = (work: Promise<void>): void =>
     void work.catch((error: unknown) => {
-      // The search has been deleted.
+      // The search has been deleted, or the service refuses the filter.
       if (!(error instanceof Refusal)) throw error;
       set({ isReading: false });
     });

@@ -1,6 +1,7 @@
 /**
- * The code samples of /docs, in every language that a reader can choose: the requests of the guides, which are written
- * for curl, and the verification of a webhook. Without the page's script, only curl and the summaries are visible.
+ * The code samples of /docs, in every language that a reader can choose. They are the requests of the guides, which are
+ * written for curl, and the verification of a webhook. Without the page's script, only curl and the summaries are
+ * visible.
  */
 
 import { readFileSync } from 'node:fs';

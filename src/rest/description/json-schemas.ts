@@ -154,8 +154,8 @@ const WIDTHS = { number: 'double', integer: 'int64' } as const;
 
 /**
  * Rewrites every schema of the document for client generators with little support for 2020-12. The result has one type
- * per schema, items for each array, constants as enumerations of one, a width per number, and no two members whose
- * names differ only by an `@`. The meaning is the same, except that tuples lose their order.
+ * per schema, items for each array, constants as enumerations of one, and a width per number. No two members have names
+ * that differ only by an `@`. The meaning is the same, except that tuples lose their order.
  */
 export function plain<Value>(value: Value): Value {
   if (Array.isArray(value)) return value.map(plain) as Value;

@@ -1,6 +1,6 @@
 /**
- * `/schemas/intake.json` and `/schemas/webhook.json` (decisions, section 13): JSON Schema 2020-12 of the messages of
- * crawlers and the bodies of webhooks, derived from the validator and the schemas that the service runs.
+ * `/schemas/intake.json` and `/schemas/webhook.json` (decisions, section 13) describe the messages of crawlers and the
+ * bodies of webhooks in JSON Schema 2020-12. They are derived from the validator and the schemas that the service runs.
  */
 
 import { MESSAGE_SCHEMAS, NUMBER_FORMATS, type SentMessage, TEXT_FORMATS } from '../../engine/domain/intake-schema.ts';
