@@ -46,7 +46,8 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
         const kept = Object.entries(headers).filter(([name]) => !/^nats-/i.test(name));
         await publish(broker, {
           subject,
-          messageId: `dead-letter-${id}`,
+          // A promoted standby may give the id to another letter.
+          messageId: `dead-letter-${id}-${streamNumber}-${sequence}`,
           bytes: body,
           headers: { ...requeuedHeader(streamNumber, sequence), ...Object.fromEntries(kept) },
         });

@@ -7,10 +7,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AckPolicy, DeliverPolicy } from 'nats';
 import { ADVERTS_STREAM } from '../../src/engine/broker/topology.ts';
-import type { Queryable } from '../../src/engine/store/database.ts';
+import { NOTE_PAUSES, registerCourier, writeHeartbeat } from '../../src/engine/store/couriers.ts';
+import { migrate, type Queryable } from '../../src/engine/store/database.ts';
+import { followMedians } from '../../src/engine/store/market-medians.ts';
 import { connectTestBroker } from '../support/broker.ts';
 import { createApiKey, startDaemon } from '../support/daemon.ts';
-import { connectDatabase } from '../support/database.ts';
+import { connectDatabase, openTestDatabase } from '../support/database.ts';
 import { auditNumbers } from '../support/order-auditor.ts';
 import { startPostgresPair } from '../support/postgres-pair.ts';
 import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
@@ -94,6 +96,31 @@ test('event numbers of a lost primary are not used again, even if JetStream had 
   await story.tell(1);
   assert.deepEqual(auditNumbers(story.receiver.posts), []);
   assert.equal(await second.end('SIGTERM'), 0);
+});
+
+test('after a promotion pauses and medians are read again, even if their counters have the same values', async (t) => {
+  const cleanup = lastFirst(t);
+  const pair = await startPostgresPair(cleanup);
+  await migrate(pair.urls[0]);
+  const database = openTestDatabase(cleanup, pair.url, 2);
+  await pair.loosen();
+  const courier = await registerCourier(database);
+  const medians = followMedians(database);
+  await pair.detach();
+  const change = async (median: number) => {
+    await database.query(NOTE_PAUSES);
+    await database.query(`insert into market_medians values ('34', 1, false, ${median}, now(), 1)`);
+    const [heartbeat] = await writeHeartbeat(database, courier);
+    return [heartbeat?.pauses, [...(await medians.renew()).markets.values()].map((market) => market.median)] as const;
+  };
+  const [lostPauses, lostMedians] = await change(2_000);
+  await pair.kill();
+  await pair.promote();
+  const isAnswering = async () => (await database.query('select').catch(() => null)) !== null;
+  await untilIs(isAnswering, true);
+  const [pauses, prices] = await change(3_000);
+  assert.deepEqual([lostMedians, prices], [[2_000], [3_000]]);
+  assert.notEqual(pauses, lostPauses);
 });
 
 /** True if a promotion may lose commits, according to the database. */

@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { run } from 'node:test';
 import { spec, tap } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
+import { inspect } from 'node:util';
 import { moduleUrl } from './checkout.ts';
 
 const TESTS = fileURLToPath(new URL('..', import.meta.url));
@@ -65,9 +66,15 @@ function testFiles(): string[] {
 
 const isLong = process.argv[2] === 'long';
 const files = isLong ? longFiles() : testFiles();
+/** One TAP comment for each failed test, because its own report is far above the end of the output. */
+const failures: string[] = [];
 run({ files, concurrency: isLong ? LONG_PROCESSES : TEST_PROCESSES })
-  .on('test:fail', () => {
+  .on('test:fail', ({ name, details, file }) => {
     process.exitCode = 1;
+    const { cause, failureType } = details.error as { cause?: unknown; failureType?: string };
+    if (failureType === 'subtestsFailed') return;
+    failures.push(`# failed: ${name} (${file}): ${inspect(cause)}`.replaceAll('\n', '\n#   '));
   })
   .compose(process.stdout.isTTY ? new spec() : tap)
+  .on('end', () => process.stdout.write(failures.map((failure) => `${failure}\n`).join('')))
   .pipe(process.stdout);
