@@ -134,7 +134,8 @@ async function appendArchive(
       text(tar.stderr),
       pipeline(tar.stdout, counter, createGzip(GZIP), file, { signal }),
     ]);
-    if (code === null || code > exitCodeMax) throw new BackupError(`tar failed: ${output.trim().split('\n')[0]}`);
+    if (code === null || code > exitCodeMax)
+      throw new BackupError(`No backup was written: tar failed (${output.trim().split('\n')[0]}).`);
   } finally {
     tar.kill();
   }

@@ -320,8 +320,8 @@ export const REFUSALS = {
     'Une requête avec cette Idempotency-Key est en cours. Réessayez dans un instant.',
   ),
   idempotencyGone: both(
-    'The resource that the first request with this Idempotency-Key created no longer exists.',
-    'La ressource créée par la première requête avec cette Idempotency-Key n’existe plus.',
+    'The resource that the first request with this Idempotency-Key created no longer exists. Use another key.',
+    'La ressource créée par la première requête avec cette Idempotency-Key n’existe plus. Utilisez une autre clé.',
   ),
   thisIdempotencyKey: ({ en, fr }: Sentence) => both(`this Idempotency-Key ${en}`, `cette Idempotency-Key ${fr}`),
   andMore: (more: number) => both(`and ${more} more`, `et ${count(more)} de plus`),
@@ -358,8 +358,8 @@ export const REFUSALS = {
     const what = maximum === 1 ? one : several;
     const isEstimated = limit === 'matchesPerAdvert';
     return both(
-      `You may have ${maximum} ${what.en} in total, and have ${used}${isEstimated ? ` by estimate; this would add ${added}` : ''}.`,
-      `Vous pouvez avoir ${count(maximum)} ${what.fr} en tout, et en avez ${count(used)}${isEstimated ? ` selon une estimation ; cette requête en ajouterait ${count(added)}` : ''}.`,
+      `You may have ${maximum} ${what.en} in total, and have ${used}${isEstimated ? ` by estimate; this would add ${added}` : ''}. Remove some, or ask your operator for more.`,
+      `Vous pouvez avoir ${count(maximum)} ${what.fr} en tout, et en avez ${count(used)}${isEstimated ? ` selon une estimation ; cette requête en ajouterait ${count(added)}` : ''}. Retirez-en, ou demandez plus à votre exploitant.`,
     );
   },
 } as const;
