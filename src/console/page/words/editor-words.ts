@@ -6,8 +6,8 @@ export const editorWords = {
   titleExample: both('2 bedrooms in Toulon, below €300,000', 'T3 à Toulon, moins de 300 000 €'),
   where: both('Where', 'Où'),
   whereHint: both(
-    'A property matches if it is in any of these places. Without a place, it may be anywhere.',
-    'Un bien correspond s’il est dans l’un de ces lieux. Sans lieu, la recherche porte partout.',
+    'A property must be in one of these places. Without a place, it may be anywhere.',
+    'Un bien doit être dans l’un de ces lieux. Sans lieu, la recherche porte partout.',
   ),
   addPlace: both('Add a city, a department or a zip code', 'Ajouter une ville, un département ou un code postal'),
   placeExample: 'Toulon, Var, 75011…',

@@ -276,12 +276,12 @@ export const words = {
   whatWasSent: both('What was sent', 'Ce qui a été envoyé'),
   verify: both('Verify the signature', 'Vérifier la signature'),
   verifyHint: both(
-    'The code below contains the secret of the selected search.',
-    'Le code ci-dessous contient le secret de la recherche choisie.',
+    'The copied code contains the secret of the selected search.',
+    'Le code copié contient le secret de la recherche choisie.',
   ),
   verifyWithoutSearch: both(
-    'The code below will contain the secret of a search once there is one.',
-    'Le code ci-dessous contiendra le secret d’une recherche dès qu’il y en aura une.',
+    'The copied code will contain the secret of a search once there is one.',
+    'Le code copié contiendra le secret d’une recherche dès qu’il y en aura une.',
   ),
   secretOf: both('Secret of the search', 'Secret de la recherche'),
   programmingLanguage: both('Language', 'Langage'),
