@@ -158,7 +158,7 @@ export function securedPage(sources: PageSources = ownSources(), formAction = "'
   return helmet({ contentSecurityPolicy: { useDefaults: false, directives } });
 }
 
-/** This server, with images also from `imageSources`. Icons use data: URLs. */
+/** Allows this server and, for images, also `imageSources`. Icons use data: URLs. */
 export function ownSources(imageSources: readonly string[] = []): PageSources {
   const own = ["'self'"];
   return { scriptSrc: own, styleSrc: own, imgSrc: [...own, 'data:', ...imageSources], connectSrc: own };

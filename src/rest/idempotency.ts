@@ -25,7 +25,7 @@ export interface Making<Input, T> {
   readonly prepare: () => Promise<Input>;
   /** Executes a request without a key. */
   readonly make: (input: Input) => Promise<T>;
-  /** Executes a request with a key, which is recorded with the result. */
+  /** Executes a request with a key, and records the key with the result. */
   readonly makeOnce: (request: KeyedRequest, input: Input) => Promise<MadeOnce<T>>;
   /** The current state of the result of an earlier request; null when it was deleted. */
   readonly readAgain: (id: Uuid) => Promise<T | null>;

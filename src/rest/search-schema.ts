@@ -68,7 +68,7 @@ const PUBLIC_TITLE_LENGTH_MAX = 120;
 /** The maximum of the 32-bit columns of the matching index; real prices and surfaces are far below. */
 export const BOUND_MAX = 2_147_483_647;
 export const RADIUS_KM_MAX = 500;
-/** Paris has 20 arrondissements, and Île-de-France 1,300 communes. */
+/** Paris has 20 arrondissements, and Île-de-France almost 1,300 communes. */
 export const LIST_LENGTH_MAX = 2_000;
 const PUBLISHERS_MAX = 50;
 const FLOOR_MIN = -100;

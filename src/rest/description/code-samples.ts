@@ -7,7 +7,7 @@
 import { readFileSync } from 'node:fs';
 import { escapeHtml } from '../content.ts';
 
-/** The sample code that verifies webhooks. In each sample, `SECRET` is a placeholder for the secret; tests run them. */
+/** The files of samples that verify webhooks, by language. `SECRET` in them is a placeholder; tests run them. */
 export const VERIFIERS: Readonly<Record<string, string>> = {
   'Node.js': 'verify.mjs',
   Python: 'verify.py',
