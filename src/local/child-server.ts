@@ -217,7 +217,7 @@ export interface FormerServer {
 
 /** On a fast shutdown, PostgreSQL writes at most `shared_buffers`, which takes some seconds on a slow disk. */
 const FAREWELL_MS = 30_000;
-/** Time from SIGKILL until a process that waits for the disk ends. */
+/** After SIGKILL, a process that waits for the disk may take this long to end. */
 const DEATH_MS = 10_000;
 
 /** The name of the server in `home`, which is part of its command line. */

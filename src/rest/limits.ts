@@ -22,7 +22,7 @@ import { LIMITED, REFUSALS, type Sentence } from './sentences.ts';
 export interface ConcurrencyBounds {
   readonly perClientMax: number;
   readonly allMax: number;
-  /** Requests of a client that may wait. Default: 0. */
+  /** Maximum number of requests of a client that wait. Default: 0. */
   readonly waitingMax?: number;
   /** The `Retry-After` of a refusal. Default: 1. */
   readonly retryAfterSeconds?: number;

@@ -59,7 +59,7 @@ export function webhookSchema(baseUrl: string): Readonly<Record<string, unknown>
     $schema: DIALECT,
     $id: `${baseUrl}${WEBHOOK_SCHEMA_PATH}`,
     title: 'Webhook',
-    description: `The body of a webhook, by kind of event. Two kinds announce a match; an event has any kind. ${ACKNOWLEDGEMENT}`,
+    description: `The body of a webhook, by kind of event. Two kinds may announce a match; an event may have any kind. ${ACKNOWLEDGEMENT}`,
     ...JSON.parse(JSON.stringify(portable(plain(document))).replaceAll(SCHEMAS_PATH, '#/$defs/')),
   };
 }
