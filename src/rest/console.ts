@@ -176,7 +176,7 @@ function pageOf(script: string, style: string, settings: string): string {
 <script type="module" src="console/${script}"></script>
 </head>
 <body>
-<noscript>Vigie: JavaScript.</noscript>
+<noscript>Activez JavaScript pour utiliser Vigie. Enable JavaScript to use Vigie.</noscript>
 <div id="console" data-settings="${escapeHtml(settings)}"></div>
 </body>
 </html>
