@@ -102,6 +102,7 @@ describe('completion of publishers', () => {
     for (const names of named) await publish(randomUuid(), randomUuid(), names);
     assert.deepEqual(await completed('zeni'), ['Zénith Agence', 'Zénith Immo']);
     assert.deepEqual(await completed('SARL ZÉNITH i'), ['Zénith Immo']);
+    assert.deepEqual(await completed('Zénith Immo, S.A.R.L.'), ['Zénith Immo']);
     assert.deepEqual(await completed('immo'), []);
     assert.deepEqual(await completed('%'), []);
     for (let i = 0; i < 25; i++) await publish(randomUuid(), randomUuid(), { agency: `Quartier ${100 + i}` });

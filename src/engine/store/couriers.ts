@@ -5,7 +5,7 @@ import { passed } from './claim-fence.ts';
 import type { Queryable } from './database.ts';
 import { TIMELINE } from './intake-leader.ts';
 
-/** Identifies this process, because a restored database may give the number of a living courier to another one. */
+/** Identifies this process: a restored database may give the number of a living courier to another process. */
 export const PROCESS = randomUuid();
 
 export interface CourierHeartbeat {

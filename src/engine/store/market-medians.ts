@@ -18,7 +18,7 @@ const WHOLE_CITY = `case
   when insee_code between '69381' and '69389' then '69123'
   when insee_code between '13201' and '13216' then '13055' end`;
 
-/** A live property counts in the market of each code. A join with an array of codes would take twice as long. */
+/** A live property counts in a market for each of its codes. A join with an array would take twice as long. */
 const PLACED = ['insee_code', WHOLE_CITY, 'department_code']
   .map((code) => `select ${code} as code, transaction_type, property_type, price from priced where is_live`)
   .join(' union all ');

@@ -80,7 +80,7 @@ async function claimSource(client: Queryable, source: string): Promise<number> {
     [source],
   );
   const [row] = rows;
-  if (row === undefined) throw new Error(`source ${source} was not claimed`);
+  if (row === undefined) throw new Error(`PostgreSQL returned no row for the source ${source}`);
   return row.id;
 }
 

@@ -25,7 +25,7 @@ export function readFrenchForms(): ReadonlyMap<string, string> {
   return french;
 }
 
-/** Adverts use about ten thousand words, and an uncached look-up costs as much as ten cached look-ups. */
+/** Cache size. Adverts use about ten thousand words, and an uncached look-up costs as much as ten cached look-ups. */
 const KNOWN_MAX_BYTES = 8 * 1024 ** 2;
 /** Size of a cache entry without its texts. */
 const ENTRY_BYTES = 128;

@@ -1,6 +1,6 @@
 /**
- * The polygons of searches, with one record per list that a search or its alternatives name: boxes, rings, and a grid
- * for each polygon with many corners (`polygon-grid`). The answers are those of `isInPolygon` in `domain/geo`.
+ * The polygons of searches. Each list of polygons in a search or its alternatives has a record with boxes, rings, and a
+ * grid for each polygon with many corners (`polygon-grid`). The answers are those of `isInPolygon` in `domain/geo`.
  */
 
 import { EDGE_TOLERANCE_DEGREES, type Polygon, type Position } from '../../domain/geo.ts';
@@ -59,7 +59,7 @@ export class PolygonShapes {
   readonly #corners = new Corners();
   /** The records of the search that is being written, which its alternatives share. */
   readonly #written = new Map<readonly Polygon[], number>();
-  /** By address: how many records of the index name the polygons, without the first record. */
+  /** By address, the number of search records that name the polygons, minus one. */
   readonly #sharers = new Map<number, number>();
 
   /** Call this before the polygons of another search are written. */
