@@ -1,5 +1,5 @@
 /**
- * Round-robin on three levels: clients take turns, the hosts of a client share its turns, and the endpoints of a host
+ * Round-robin on three levels. Clients take turns, the hosts of a client share its turns, and the endpoints of a host
  * share the turns of the host. A client with ten thousand URLs, on one host or many, gets as many turns as a client
  * with one URL. The cost of a turn depends on the number of skipped clients, not on their endpoints.
  */

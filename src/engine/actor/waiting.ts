@@ -1,6 +1,6 @@
 /**
- * Ways to wait that the modules share: for a time, a signal, other work of the event loop, work with a time limit, or a
- * turn among concurrent work.
+ * Functions that wait for a time, a signal, other work of the event loop, work with a time limit, or a turn among
+ * concurrent work.
  */
 
 /** Resolves after `durationMs`, or as soon as `stopping` is aborted. Never rejects. */

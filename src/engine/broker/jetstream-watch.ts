@@ -116,7 +116,7 @@ function createRounds({ connection, addresses }: Broker) {
 }
 
 /**
- * Milliseconds since the leader of `ADVERTS` heard from a majority: a leader that is cut off still leads in its own
+ * Milliseconds since the leader of `ADVERTS` heard from a majority. A leader that is cut off still leads in its own
  * view for up to twenty seconds. 0 for a single server or a missing stream; null if no leader answers.
  */
 async function readUnheardMs({ manager }: Broker): Promise<number | null> {

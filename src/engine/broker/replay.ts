@@ -28,8 +28,8 @@ export interface InOrderOptions {
   readonly recordedUpTo: number;
   readonly handOn: HandOn;
   /**
-   * Called if a message shows that other messages have the numbers of earlier ones: the stream was created again, or a
-   * new leader lacks the last messages of the former one.
+   * Called if a message shows that numbers of earlier messages were given again. The stream was created again, or a new
+   * leader lacks the last messages of the former leader.
    */
   readonly onOtherStream: () => void;
   readonly onTransientError: (what: string, error: Error) => void;
@@ -119,7 +119,7 @@ function retryUntil(signal: AbortSignal, watch: Watch) {
     retryUntilDone(work, watch, retryUntilAborted(signal)).catch(nullIfAbandoned);
 }
 
-/** Whether other messages may have got the numbers of `newest` and of earlier ones before `message` was stored. */
+/** Whether the numbers of `newest` and earlier messages may have been given again before `message` was stored. */
 async function isTailReplaced(
   broker: Broker,
   stream: string,

@@ -51,7 +51,7 @@ export async function readConsumerPosition(
 /**
  * The sequence up to which every message is acknowledged. If no message is in flight, this is the last delivered
  * message, because the floor does not advance over messages that the stream has dropped. For a replicated consumer only
- * the floor counts: a new leader may answer before it knows the messages in flight, and report none (nats-server 2.10,
+ * the floor counts. A new leader may answer before it knows the messages in flight, and report none (nats-server 2.10,
  * `setLeader`).
  */
 export function acknowledgedUpTo(

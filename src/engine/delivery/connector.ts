@@ -133,7 +133,7 @@ export function notPublic(address: string): string {
 
 /**
  * False for text that is not an address. IPv6 forms that contain an IPv4 address (mapped, NAT64, 6to4, Teredo) are
- * always refused: no legitimate endpoint needs them, and an external translator decides which host they reach.
+ * always refused. No legitimate endpoint needs them, and an external translator decides which host they reach.
  */
 export function isPublicAddress(text: string): boolean {
   if (!ipaddr.isValid(text)) return false;

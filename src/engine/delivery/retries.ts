@@ -1,9 +1,9 @@
 /**
  * Delays a retry until an hour after the failed attempt. The courier returns the message of the attempt with a delay,
- * and JetStream redelivers it. The row then becomes due if that attempt is still the last one. In two cases the row's
- * time, by PostgreSQL's clock, decides. JetStream may have no message for an overdue row, because NATS is unavailable,
- * full, wiped or restored. Or the message's time is later, because the courier's clock was ahead. If PostgreSQL's clock
- * is set forward, every waiting row seems overdue; so a row whose attempt began less than one delay ago keeps waiting.
+ * and JetStream redelivers it. The row then becomes due unless a later attempt has begun. In two cases the row's time,
+ * by PostgreSQL's clock, decides. JetStream may have no message for an overdue row, because NATS is unavailable, full,
+ * wiped or restored. Or the message's time is later, because the courier's clock was ahead. If PostgreSQL's clock is
+ * set forward, every waiting row seems overdue; so a row whose attempt began less than one delay ago keeps waiting.
  */
 
 import { type Actor, spawn } from '../actor/actor.ts';

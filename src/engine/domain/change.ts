@@ -77,7 +77,7 @@ export interface UnreadRecrawl {
 
 /**
  * The outcome of a message that is stale or changes only the crawls. Does not read the property's state. Null if the
- * state is needed: the advert is unknown, the message differs from the advert's last message, or the adverts may get
+ * state is needed. Then the advert is unknown, the message differs from its last message, or the adverts may get
  * another order by crawl.
  */
 export function recrawlUnread(crawls: Crawls, message: IntakeMessage, origin: MessageOrigin): UnreadRecrawl | null {

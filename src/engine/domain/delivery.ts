@@ -152,8 +152,8 @@ export function afterAttempt(
 }
 
 /**
- * Maximum time, after its recording, that a delivery waits for an earlier delivery of its match to another endpoint:
- * thirty seconds (decisions, section 6, "Order") minus the time until a courier notices the end of the wait.
+ * Maximum time, after its recording, that a delivery waits for an earlier delivery of its match to another endpoint. It
+ * is thirty seconds (decisions, section 6, "Order") minus the time until a courier notices the end of the wait.
  */
 export const HELD_BACK_MAX_MS = 28_000;
 

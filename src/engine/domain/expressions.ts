@@ -76,8 +76,8 @@ const parsed = new LRUCache<string, Expressions>({
 
 /**
  * Reads expressions in any accepted form: the bracketed query string, the same structure as nested objects, or a flat
- * array of `{word, includes, strict}`, in which each item is a group. Calls `report` at least once if there are errors;
- * the result must then not be used.
+ * array of `{word, includes, strict}`. Each item of a flat array is a group. Calls `report` at least once if there are
+ * errors; the result must then not be used.
  */
 export function readExpressions(input: unknown, report: ReportFault): Expressions {
   if (input === null || input === undefined || input === '') return [];
@@ -223,7 +223,7 @@ function isEntryLike(value: unknown): boolean {
 
 function readEntry(input: unknown, path: Steps, report: ReportFault): ExpressionEntry[] {
   if (!isRecord(input)) {
-    report({ path, message: { en: 'an entry must be an object with a word', fr: 'un mot est un objet qui a word' } });
+    report({ path, message: { en: 'an entry must be an object with a word', fr: 'un mot doit être un objet' } });
     return [];
   }
   reportUnknown(input, path, { en: 'a member of an entry', fr: 'un membre d’un mot' }, ENTRY_MEMBERS, report);
@@ -242,7 +242,7 @@ function readEntry(input: unknown, path: Steps, report: ReportFault): Expression
       path: [...path, 'options'],
       message: {
         en: 'options must be an object with includes and strict',
-        fr: 'les options sont un objet qui a includes et strict',
+        fr: 'les options doivent être un objet avec includes et strict',
       },
     });
   }

@@ -50,8 +50,8 @@ export interface MarketPlace extends Pick<PricedProperty, 'transactionType' | 'p
 }
 
 /**
- * The rows that decide the market of a property (decisions, section 3): that of its commune or arrondissement, then, if
- * that lacks a median, that of its department.
+ * The rows that decide the market of a property (decisions, section 3). The row of its commune or arrondissement is the
+ * first. The row of its department follows if the first lacks a median.
  */
 function decisiveRows(place: MarketPlace, markets: MarketPrices): readonly MarketPrice[] {
   const { inseeCodes, departmentCode, transactionType, propertyType } = place;

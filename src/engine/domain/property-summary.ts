@@ -184,8 +184,8 @@ export function readSummary(text: string): PropertySummary {
 }
 
 /**
- * A key to find properties by advert, URL or location. It is a safe integer: the code of a place, or a hash, so that a
- * long URL takes no more space than a zip code. Hashes may collide, so readers also compare the values.
+ * A key to find properties by advert, URL or location. It is a safe integer: the code of a place, or a hash. So a long
+ * URL takes no more space than a zip code. Hashes may collide, so readers also compare the values.
  */
 export type LookupKey = number;
 

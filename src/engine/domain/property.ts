@@ -78,7 +78,7 @@ export function changedAtOf({ adverts }: PropertyState): string {
 
 /**
  * Creation time of the property according to this advert: the earliest of its first crawl and all times that its
- * messages have stated, because portals state a new date when they publish an advert again.
+ * messages have stated. Portals state a new date when they publish an advert again.
  */
 export function creationOf({ property, content, createdBefore, firstCrawledAt }: StoredAdvert): string {
   const stated = [property.createdAt ?? content.createdAt, createdBefore];

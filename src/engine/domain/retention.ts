@@ -1,7 +1,7 @@
 /**
  * How long data is kept; `RetentionDays` has the numbers of days. Data that is still needed never expires: open webhook
- * deliveries with their bodies, properties with a live advert and their matches, and the events that a property's
- * document shows (its state contains these).
+ * deliveries with their bodies, and properties with a live advert and their matches. The events that a property's
+ * document shows are part of its state.
  *
  * | Grows with | Table | Rows are removed |
  * |---|---|---|

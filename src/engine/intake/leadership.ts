@@ -1,8 +1,8 @@
 /**
  * Campaigns for the leadership of intake until this instance stops. The instance waits until the current leader ends,
  * leads for a term, and campaigns again. A term ends when its session ends (store/intake-leader.ts) or its task is
- * unsound, for example because another term has begun or the connection to NATS has broken. Another instance may still
- * reach NATS, and the next term begins with the messages that were lost in transit.
+ * unsound. For example, another term has begun or the connection to NATS has broken. Another instance may still reach
+ * NATS, and the next term begins with the messages that were lost in transit.
  */
 
 import type { Supervisor, Watch } from '../actor/supervisor.ts';

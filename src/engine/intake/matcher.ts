@@ -77,7 +77,7 @@ export async function startMatcher(dependencies: MatcherDependencies) {
     notifying: followed as NotifyingSearches,
     /** Resolves when the index contains every search committed before the call; rejects after `REFRESH_TIMEOUT_MS`. */
     refresh: () => polled(REFRESH_TIMEOUT_MS),
-    /** Reads all searches into a new index while the old one answers; resolves when the new index is in use. */
+    /** Reads all searches into a new index while the old index answers; resolves when the new one is in use. */
     rebuild() {
       isRebuildRequested = true;
       return polled(REBUILD_TIMEOUT_MS);

@@ -213,8 +213,8 @@ export interface PairAtChange {
 }
 
 /**
- * The events of a change that concern a search: the return of its match, then events that reach its thresholds, then
- * the end of the match. The search is notified of the events that it subscribes to. The first may create the match.
+ * The events of a change that concern a search, in order: return of its match, events that reach its thresholds, end of
+ * the match. The search is notified of the events that it subscribes to. The first may create the match.
  */
 export function eventsSeenBy(
   route: SearchRoute,

@@ -2,7 +2,7 @@
  * Determines where a term starts in the stream of adverts, and stores its position there. PostgreSQL decides, not the
  * consumer (store/intake-position.ts): if this database was restored, acknowledged messages that it lacks are taken in
  * again. The position is stored once a second, after the messages, and at an orderly end. After any other end, the next
- * term reads the messages of the last second again, and the states of the adverts show that they are recorded.
+ * term reads the messages of the last second again. The states of the adverts show that they are recorded.
  */
 
 import { startTask } from '../actor/task.ts';

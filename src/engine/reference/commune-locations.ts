@@ -1,7 +1,7 @@
 /**
  * Locates communes by their outlines or, within Paris, Lyon and Marseille, by the outlines of the arrondissements. Uses
- * centres where outlines do not decide: within communes that were separated after the outlines were drawn, and in
- * overseas collectivities, which have no outlines (decisions, section 5).
+ * centres where outlines do not decide (decisions, section 5). Some communes were separated after the outlines were
+ * drawn, and overseas collectivities have no outlines.
  */
 
 import { distanceKm, isInPolygon, type Polygon } from '../domain/geo.ts';

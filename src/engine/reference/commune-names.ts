@@ -198,8 +198,8 @@ const REST = 3;
 
 /**
  * Returns a function for the sort position of a match. Whole names precede others, and own names precede other whole
- * names. Three kinds of communes precede all of them: much larger communes that begin with the name or had it, larger
- * communes that begin with it and had it, and, if no commune has the name today, larger communes that begin with it.
+ * names. A larger commune that begins with the name and had it precedes all of them. A much larger commune needs only
+ * one of the two. If no commune has the name today, a larger commune need only begin with it.
  */
 export function relevanceAmong(matches: Iterable<NameMatch>): (match: NameMatch) => number {
   let [own, other] = [-1, -1];

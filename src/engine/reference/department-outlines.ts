@@ -8,8 +8,8 @@ const OTHER_DEPARTMENT = -3;
 export interface DepartmentOutlines extends Pick<Outlines, 'attribution' | 'scale' | 'translate'> {
   readonly communes: readonly (readonly [insee: string, name: string])[];
   /**
-   * Each line is stored once: the index of the commune on one side, the other side (a commune or a negative code), then
-   * the steps from corner to corner. The first step starts at the first corner of the previous line.
+   * Each line is stored once. It has the index of the commune on one side, the other side (a commune or a negative
+   * code), and the steps between corners. The first step starts at the first corner of the previous line.
    */
   readonly lines: readonly (readonly number[])[];
 }

@@ -1,7 +1,7 @@
 /**
- * Resolves the commune of an advert (decisions, section 5): by its INSEE code; else by any two of zip code, name and
- * coordinates that agree; else by coordinates, zip code or name alone, in this order. Each step is tried only if the
- * previous step found nothing.
+ * Resolves the commune of an advert (decisions, section 5). The INSEE code decides, else any two of zip code, name and
+ * coordinates that agree. Otherwise coordinates, zip code or name alone decide, in this order. Each step is tried only
+ * if the previous step found nothing.
  */
 
 import type { City, ResolvedPlace, ResolvePlace } from '../domain/city.ts';

@@ -56,7 +56,7 @@ export interface DatabaseOptions {
   readonly plans?: keyof typeof PLANS;
   /** The time after which PostgreSQL cancels a statement; never by default. */
   readonly statementTimeoutMs?: number;
-  /** Called when an idle connection has broken. The pool opens another one on demand. */
+  /** Called when an idle connection has broken. The pool opens another connection on demand. */
   readonly onConnectionLost?: (error: Error) => void;
 }
 
@@ -182,7 +182,7 @@ export async function pipelinedTransaction<T>(
   }
 }
 
-/** Refuses statements after `work` has settled: they would run outside the transaction or in another one. */
+/** Refuses statements after `work` has settled: they would run in another transaction or in none. */
 async function withinWork<T>(client: pg.PoolClient, work: (client: Queryable) => Promise<T>): Promise<T> {
   let hasEnded = false;
   const query = (...statement: Parameters<typeof client.query>) =>

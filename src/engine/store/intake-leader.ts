@@ -27,8 +27,8 @@ export type Term = string;
 export const TIMELINE = 'left(pg_walfile_name(pg_current_wal_lsn()), 8)';
 /**
  * The current `Term`. A standby has the same number as its primary, so only the timeline ends the term at a promotion.
- * Otherwise the leader would go on until it noticed the loss of its session, and store a position after messages that
- * it had acknowledged and the standby lacks. Nothing would ever take them in again.
+ * Otherwise the leader would go on until it noticed the loss of its session. It would store a position after
+ * acknowledged messages that the standby lacks. Nothing would ever take them in again.
  */
 export const CURRENT_TERM = `concat(intake_leader.term, '/', ${TIMELINE})`;
 
@@ -166,7 +166,7 @@ export async function holdTerm(client: Queryable, term: Term): Promise<number> {
     values: [term],
   });
   const [held] = rows;
-  if (held === undefined) throw new TermOverError(`term ${term} is over: another one began or PostgreSQL failed over`);
+  if (held === undefined) throw new TermOverError(`term ${term} is over: another term began or PostgreSQL failed over`);
   return held.sequenceFloor;
 }
 

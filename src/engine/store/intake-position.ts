@@ -131,8 +131,8 @@ const RESTORED_ABOVE = 1_000_000;
 /** Added for each second since the copy, so that a second restore of the same copy begins above the first. */
 const RESTORED_ABOVE_PER_SECOND = 10;
 /**
- * The floor never exceeds this number. A wrong clock, or a stream that is replaced again and again, would otherwise
- * raise it above the largest integer, and no term could begin any more.
+ * The floor never exceeds this number. Otherwise a wrong clock, or a stream that is often replaced, could raise it
+ * above the largest integer. No term could then begin any more.
  */
 const FLOOR_MAX = 2_000_000_000;
 

@@ -70,8 +70,8 @@ export async function changedSince(
 }
 
 /**
- * Whether `horizon` cannot follow `former`: transaction numbers went back because the database was restored, or a
- * standby was promoted, which may lack changes and has used their transaction numbers again.
+ * Whether `horizon` cannot follow `former`. Then the database was restored, or a standby was promoted, and transaction
+ * numbers went back. A promoted standby may lack changes and have used their numbers again.
  */
 export function isSetBack(horizon: SearchHorizon, former: SearchHorizon | null): boolean {
   if (former === null) return false;

@@ -66,7 +66,7 @@ export async function requireRoom(
 
 /**
  * Throws `CombinationLimitError` if the searches of the client would name too many combinations. `number`: the search
- * to change; null for a new one. The caller must hold the lock of `requireRoom`. Served by searches_points.
+ * to change; null for a new search. The caller must hold the lock of `requireRoom`. Served by searches_points.
  */
 export async function requireCombinations(
   connection: Queryable,

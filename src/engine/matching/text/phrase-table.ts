@@ -1,6 +1,6 @@
 /**
  * The phrases that searches look for. They are paths in one tree of words, with use counts. A text is compared with all
- * phrases at once: from each word of the text, the following words lead down the tree while a phrase continues.
+ * phrases at once. From each word of the text, the following words lead down the tree while a phrase continues.
  */
 
 const ROOT = 0;

@@ -1,7 +1,7 @@
 /**
- * Creates `places.tsv.gz` in this folder from La Poste's list of zip codes (Licence Ouverte 2.0). Each line has, for
- * the INSEE code of a present or merged commune, its centres, zip codes that the package of communes lacks, names of
- * localities, and former names. With `--check`, compares the file instead. Without La Poste's file, does nothing.
+ * Creates `places.tsv.gz` in this folder from La Poste's list of zip codes (Licence Ouverte 2.0). Each line has the
+ * INSEE code of a present or merged commune, its centres, names of localities, and former names. It also has zip codes
+ * that the package of communes lacks. With `--check`, compares the file instead. Without La Poste's file, does nothing.
  */
 
 import { existsSync } from 'node:fs';
