@@ -153,7 +153,7 @@ const KEPT: Readonly<Record<string, { readonly on?: RegExp; readonly values?: Re
   'text-decoration': { values: /^(?:none|line-through)$/ },
 };
 
-/** CSS that some of them remove without harm. */
+/** CSS that some of these programs remove without harm. */
 const HARMLESS: typeof KEPT = {
   'border-radius': {},
   color: { on: /^a$/, values: /^inherit$/ },
@@ -184,7 +184,7 @@ function elementsIn(html: string): readonly Element[] {
   }));
 }
 
-/** Everything that one of the four would remove, for example `td { display: flex }`. */
+/** Everything that one of the four programs would remove, for example `td { display: flex }`. */
 function droppedFrom(html: string): readonly string[] {
   return elementsIn(html).flatMap(({ name, attributes }) => {
     const declarations = (attributes.style ?? '').split(';').filter((text) => text !== '');

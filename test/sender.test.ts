@@ -202,7 +202,7 @@ test('if private networks are not allowed, no connection is opened to one, by ad
   assert.equal(receiver.connectionCount, 0);
 });
 
-test('a name is checked with the addresses of the same look-up that the connection uses', async (t) => {
+test('a name is checked with the addresses of the same lookup that the connection uses', async (t) => {
   const receiver = await startWebhookReceiver(t);
   const { port } = new URL(receiver.url);
   const answers = ['127.0.0.1', '127.0.0.2'];

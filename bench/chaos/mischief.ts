@@ -14,7 +14,7 @@ import type { Instance } from './instances.ts';
 export const PROPERTY_ADVERTS_MAX = 40;
 /** Adverts of a crowded property beyond the limit; each is refused. */
 const CROWD_BEYOND = 10;
-/** The first digits of the UUIDs of these properties. The sample crawler's properties have other UUIDs. */
+/** First digits of the UUIDs of the properties made here. The sample crawler's properties have other UUIDs. */
 const UNSTORABLE = '00bad000';
 const CROWDED = '00c2a0d0';
 const OF_ONE_MINUTE = '00e9a1c0';

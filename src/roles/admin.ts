@@ -64,7 +64,7 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
   return server.address;
 }
 
-/** Refuses while the other database takes in adverts, because both would send the same notifications. */
+/** Refuses while an instance with another database takes in adverts: both would send the same notifications. */
 async function adoptStreams(
   { broker, databaseLocation, topology, heartbeat }: Parts,
   isTrial: boolean,

@@ -1,6 +1,6 @@
 /**
  * PostgreSQL as a primary with a streaming standby. The primary is killed and the standby promoted while prices change.
- * Every instance finds the new primary, as it finds a restarted one, without an operator.
+ * Every instance finds the new primary without an operator.
  */
 
 import assert from 'node:assert/strict';
@@ -45,7 +45,7 @@ test('a standby is promoted after its primary was killed, and the deliveries con
   const database = connectDatabase(cleanup, pair.urls[0]);
   await untilIs(() => isLosable(database), true);
   await pair.rejoin();
-  // Commits wait for a standby again. The service notices without a message, new or redelivered after a minute.
+  // Commits wait for a standby again. The service notices this without a new message, and before any is redelivered.
   await untilIs(() => isLosable(database), false, 30_000);
   const late = await startDaemon(cleanup, servers, STORY_SETTINGS);
   tookMs['the former primary is a standby'] = await story.tell(1);
@@ -54,7 +54,7 @@ test('a standby is promoted after its primary was killed, and the deliveries con
   for (const each of [...daemons, late]) assert.equal(await each.end('SIGTERM'), 0);
 });
 
-test('event numbers of a lost primary are not used again, even if JetStream had none of them', async (t) => {
+test('webhook numbers of a lost primary are not used again, even if their messages were not acknowledged', async (t) => {
   const cleanup = lastFirst(t);
   const pair = await startPostgresPair(cleanup);
   const nats = await startTestNats(cleanup);
@@ -98,7 +98,7 @@ test('event numbers of a lost primary are not used again, even if JetStream had 
   assert.equal(await second.end('SIGTERM'), 0);
 });
 
-test('after a promotion pauses and medians are read again, even if their counters have the same values', async (t) => {
+test('after a promotion, pauses and medians are read again, even if their counters have the same values', async (t) => {
   const cleanup = lastFirst(t);
   const pair = await startPostgresPair(cleanup);
   await migrate(pair.urls[0]);

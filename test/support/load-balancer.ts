@@ -1,6 +1,6 @@
 /**
  * A load balancer in front of several instances: it polls `/readyz` of each, sends requests over kept connections to
- * the ready ones in turn, and records every request that failed.
+ * the ready instances in turn, and records every request that failed.
  */
 
 import { Agent, get, type IncomingMessage, request } from 'node:http';
@@ -13,7 +13,7 @@ export interface LoadBalancer {
   add(instance: Instance): void;
   readonly readyCount: number;
   readonly answered: number;
-  /** One line for each request. */
+  /** One line for each request that failed. */
   readonly refused: readonly string[];
   stop(): Promise<void>;
 }

@@ -7,7 +7,7 @@
 import { queryOnce } from './database.ts';
 
 export interface SimulatedClock {
-  /** PostgreSQL's current time, except for the round trip. */
+  /** The simulated time, computed from this process's clock without a query. */
   now(): Date;
   /** `over`: another URL of the database. */
   advance(days: number, over?: string): Promise<void>;

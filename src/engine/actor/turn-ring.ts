@@ -33,7 +33,7 @@ export class TurnRing<T extends Member> {
     return this.#clients.size === 0;
   }
 
-  /** Moves the member to the end of the queue of `kind`, unless it is in this queue. Removes it if `kind` is null. */
+  /** Moves the member to the end of its host's queue of `kind`, unless it is there. Removes it if `kind` is null. */
   place(member: T, kind: number | null): void {
     const present = this.#kindOf.get(member) ?? null;
     if (present === kind) return;

@@ -182,7 +182,7 @@ export interface TurnBounds {
   /** Maximum concurrent work, in total and for each key. */
   readonly allMax: number;
   readonly perKeyMax: number;
-  /** A key may use at most this share of the free capacity. */
+  /** A key that uses this many times the free capacity, or more, gets no further turn; default 1. */
   readonly shareOfFree?: number;
 }
 

@@ -66,7 +66,7 @@ export function startJetStreamWatch({ broker, onMove }: JetStreamWatchOptions) {
 
   const { stop } = startTask({ what: 'check JetStream', everyMs: CHECK_EVERY_MS, work: check });
   return {
-    /** Milliseconds without an answer of JetStream from any server; 0 while JetStream answers. */
+    /** Milliseconds since JetStream last answered with a majority of its servers; 0 while it does. */
     get silentMs() {
       return silentMs;
     },

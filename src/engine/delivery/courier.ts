@@ -95,7 +95,6 @@ interface Watched {
   silentMs: number;
 }
 
-/** The parts of the courier that maintenance needs. */
 interface MaintenanceParts {
   readonly due: DueQueue;
   readonly settlement: Settlement;
@@ -124,7 +123,7 @@ class CourierMaintenance {
     this.#number = number;
   }
 
-  /** Registers a courier whose scheduler knows the endpoint states that earlier processes recorded. */
+  /** Passes the recorded states of endpoints to the scheduler, then registers a courier. */
   static async open(parts: CourierDependencies, scheduler: FairScheduler<DueDelivery>): Promise<CourierMaintenance> {
     for (const endpoint of await readRememberedEndpoints(parts.database, REMEMBERED_MAX)) {
       scheduler.remember(endpoint);
@@ -137,7 +136,6 @@ class CourierMaintenance {
     return this.#number;
   }
 
-  /** True when no other courier is known. */
   get isAlone(): boolean {
     return this.#watched.size <= 1;
   }

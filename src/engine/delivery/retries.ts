@@ -47,7 +47,7 @@ export function startRetries(dependencies: CourierDependencies): Pick<Task, 'sto
     deadLetter: async () => undefined,
     async receive(batch) {
       await release(batch.map(({ retry }) => retry));
-      // Only after the announcement: if this process ends before it, the message is redelivered.
+      // If this process ends before the announcement, the messages are redelivered.
       void acknowledgeAll(batch.map(({ message }) => message));
     },
   });
@@ -81,7 +81,6 @@ export function startRetries(dependencies: CourierDependencies): Pick<Task, 'sto
 
 type Release = (retries: readonly FailedAttempt[]) => Promise<void>;
 
-/** Returns the handler of a pulled message. */
 function taking({ clock }: CourierDependencies, actor: Actor<DueRetry>): (message: PulledMessage) => Promise<void> {
   return async (message) => {
     const retry = retryOf(message);

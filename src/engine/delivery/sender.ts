@@ -224,7 +224,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     this.#dispatch(this.#agents.fresh);
   }
 
-  /** Closes the connection. */
+  /** Ends the attempt with `failure` and closes the connection. */
   #stop(failure: AttemptFailure): void {
     this.#finish(failure);
     this.#controller?.abort(failure);

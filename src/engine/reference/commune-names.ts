@@ -78,7 +78,7 @@ export class CommuneNames {
     const others = commune.otherNames
       .map((name) => ({ ...keyedName(name), name }))
       .filter(({ key }) => key !== own.key)
-      // La Poste lists the communes that became Évry-Courcouronnes as localities.
+      // A part of the own name is a former name: La Poste lists Évry as a locality of Évry-Courcouronnes.
       .map(({ name, key, bare }) => {
         const isFormer = commune.formerNames.includes(name) || ` ${own.key} `.includes(` ${key} `);
         return { name, key, bare, isFormer };

@@ -14,7 +14,7 @@ export interface DepartmentOutlines extends Pick<Outlines, 'attribution' | 'scal
   readonly lines: readonly (readonly number[])[];
 }
 
-/** `nameOf` returns null for a commune outside the department. The result is null if no commune has an outline. */
+/** `nameOf` returns null for a commune outside the department. Null if no commune of the department has an outline. */
 export function departmentOutlines(
   { attribution, scale, translate, insees, inside, beyond, starts, xs, ys }: Outlines,
   nameOf: (insee: string) => string | null,

@@ -21,7 +21,7 @@ export interface PlaceResolverParts extends Pick<CommuneLocations, 'communeAt' |
 
 /** A name and coordinates agree if the coordinates are within this distance of the commune's outline. */
 const NAME_RADIUS_KM = 5;
-/** The same for a zip code and coordinates. */
+/** A zip code and coordinates agree if the coordinates are within this distance of a commune with the zip code. */
 const ZIPCODE_RADIUS_KM = 30;
 
 const NO_NAME: PlaceReading = { key: '', code: null };
