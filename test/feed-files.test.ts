@@ -95,7 +95,7 @@ test('a file that is truncated, damaged, invalid or in UTF-16 is refused with a 
     [flipped, /The ZIP is cut off or damaged/],
     [named({ claimedSum: 1 }), /its checksum does not match/],
     [named({ claimedSize: 1 }), /The ZIP is cut off or damaged \(too many bytes/],
-    [zipOf([]), /The ZIP has no Annonces\.csv/],
+    [zipOf([]), /The ZIP has no file of adverts, such as Annonces\.csv/],
     [zipOf(['a.csv', 'b.csv'].map((name) => ({ name, bytes }))), /has several files \(a\.csv, b\.csv\)/],
     [zipOf(['\x1b[2Ja.csv', 'b\n\x7f.csv'].map((name) => ({ name, bytes }))), /\(\ufffd\[2Ja\.csv, b\ufffd+\.csv\)/],
     [gzipSync(bytes).subarray(0, -9), /cut off or damaged/],

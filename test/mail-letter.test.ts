@@ -129,8 +129,8 @@ test('one property always fits, because its reasons are cut', () => {
 });
 
 /**
- * CSS that Gmail, Outlook for Windows, Apple Mail and Yahoo keep, according to https://www.caniemail.com as of 2026:
- * for each property the elements on which, and the values for which, all four support it.
+ * CSS that Gmail, Outlook for Windows, Apple Mail and Yahoo keep, according to https://www.caniemail.com as of 2026.
+ * `on`: the elements on which all four support the property; `values`: the values that they support.
  */
 const KEPT: Readonly<Record<string, { readonly on?: RegExp; readonly values?: RegExp }>> = {
   'background-color': { values: /^#[0-9a-f]{6}$/ },

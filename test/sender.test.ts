@@ -104,7 +104,7 @@ test('an endpoint that never answers times out', async (t) => {
   assert.ok(outcome.durationMs >= 49);
 });
 
-test('an answer that arrives slowly does not exceed the deadline', async (t) => {
+test('an answer whose head arrives slowly does not extend the deadline', async (t) => {
   const outcome = await outcomeOf(t, { type: 'trickle', everyMs: 5, part: 'head' }, { attemptTimeoutMs: 60 });
   assert.equal(outcome.error, 'timeout');
 });

@@ -118,7 +118,7 @@ test('(c) a second try of an attempt needs a connection that broke before the an
   assert.match(await audit(delivery, [first, later]), /\(c\) it was posted 2 times in 1 attempts/);
 });
 
-test('(d) a retry before its time is found, on both clocks', async () => {
+test('(d) a retry before its time is found, by the clock of the service and of the receiver', async () => {
   const { delivery, posts } = history([BAD, { status: 200, gapMs: DELAY_MS - 20 }], 'delivered');
   const faults = await audit(delivery, posts);
   assert.match(faults, /\(d\) attempt 2 was claimed/);

@@ -42,7 +42,7 @@ describe('publishers in a search', () => {
     assert.deepEqual([cleared.includedPublishers, cleared.orMissing], [[], []]);
   });
 
-  it('are explained, listed and previewed; the names of contacts are withheld where contacts are', async () => {
+  it('are explained, listed and previewed; their names are withheld if the search hides contacts', async () => {
     const [uuid, advert] = [randomUuid(), randomUuid()];
     await publish(uuid, advert, { name: 'Cabinet Noël', type: 1, agency: 'Agence du Port' });
     const explained = async (members: Readonly<Record<string, unknown>>) => {

@@ -1,7 +1,7 @@
 /**
- * From an empty home directory to the first alert with the commands of config/install.md: the package as an ordinary
- * user, the compose files, and the systemd unit. The test needs no Docker engine and no systemd: it runs their commands
- * with their environment, on servers of Debian.
+ * From an empty home directory to the first alert with the commands of config/install.md. They install the package as
+ * an ordinary user, the compose files, and the systemd unit. The test needs no Docker engine and no systemd: it runs
+ * their commands with their environment, on servers of Debian.
  */
 
 import assert from 'node:assert/strict';

@@ -1,5 +1,5 @@
 /**
- * The worst requests of one megabyte cost the API at most ten times the unavoidable processor time: that of
+ * The worst requests of one megabyte cost the API at most ten times the unavoidable processor time. That is the time of
  * `JSON.parse` of the same body and of a plain request of the same size. `HOSTILE_SEED` changes the random requests.
  */
 

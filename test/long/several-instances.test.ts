@@ -134,8 +134,8 @@ test('the processes of compose.roles.yaml are killed in turn under load, and the
 });
 
 /**
- * Ends each process of the compose file while prices change, waits until another process of its role does its work,
- * and starts the ended process again.
+ * Ends each process of the compose file while prices change, and waits until another process of its role does its work.
+ * Then starts the ended process again.
  */
 async function rollRoles(
   scene: Omit<Scene, 'database' | 'receiver'>,

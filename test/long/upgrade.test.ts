@@ -1,7 +1,7 @@
 /**
- * A rolling upgrade and downgrade. This version and an invented next version take in, match and deliver together, while
- * adverts arrive, an endpoint fails and an operator has paused another endpoint. Whichever version leads, nothing is
- * lost, notified twice or sent too early.
+ * A rolling upgrade and downgrade. This version and an invented next version take in, match and deliver together.
+ * Meanwhile adverts arrive, an endpoint fails and an operator has paused another endpoint. Whichever version leads,
+ * nothing is lost, notified twice or sent too early.
  */
 
 import assert from 'node:assert/strict';

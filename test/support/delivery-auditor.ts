@@ -1,13 +1,15 @@
 /**
  * Compares the posts that endpoints received with the expected deliveries and with the recorded rows, by these rules of
  * decisions, section 6:
- *
- * (a) every expected delivery exists once and has ended, and no other exists; (b) nothing is posted after an attempt
- * that was recorded with status 200; (c) a delivery has at most six attempts. Each attempt is posted once, or twice if
- * its kept connection broke before a byte of the answer arrived, which the attempt's log states; (d) an attempt starts
- * at least the retry delay after the end of the previous one, on both clocks; (e) every signature verifies, with the
- * token of the delivery's search; (f) every attempt sends the bytes recorded at the change; (g) deliveries of a match
- * are numbered from 1, and their first attempts keep that order (order-auditor.ts).
+ * (a) Every expected delivery exists once and has ended, and no other exists.
+ * (b) Nothing is posted after an attempt that was recorded with status 200.
+ * (c) A delivery has at most six attempts. Each attempt is posted once, or twice if its kept connection broke before a
+ *     byte of the answer arrived, which the attempt's log states.
+ * (d) An attempt starts at least the retry delay after the end of the previous one, by the clocks of the service and of
+ *     the receiver.
+ * (e) Every signature verifies, with the token of the delivery's search.
+ * (f) Every attempt sends the bytes recorded at the change.
+ * (g) Deliveries of a match are numbered from 1, and their first attempts keep that order (order-auditor.ts).
  */
 
 import { Webhook } from 'standardwebhooks';

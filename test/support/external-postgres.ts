@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL server as a distribution ships it, with untuned defaults and JIT compilation (`jit`): the installed
- * server, or that of Debian's package, unpacked into the cache without root.
+ * A PostgreSQL server as a distribution ships it, with untuned defaults and JIT compilation (`jit`). It is the
+ * installed server, or that of Debian's package, unpacked into the cache without root.
  */
 
 import { execFile } from 'node:child_process';

@@ -148,7 +148,7 @@ async function startAgain(member: Member): Promise<void> {
 }
 
 /**
- * Makes `dataDir` a standby of the running `primary`, as pg_basebackup would, which the embedded binaries lack
+ * Makes `dataDir` a standby of the running primary. The embedded binaries lack pg_basebackup, which would do the same
  * (PostgreSQL, "Making a Base Backup Using the Low Level API").
  */
 async function copyCluster({ dataDir: source, server }: Member, dataDir: string): Promise<void> {

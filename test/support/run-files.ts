@@ -1,7 +1,7 @@
 /**
  * Runs the test files of `npm test` or, with the argument `long`, of `npm run test:long`. Each long file has its own
- * process, and the longest start first, so that no core is idle at the end; `node --test` would sort the files by name.
- * In `npm test` most files share processes (together.ts), which only saves time: each file can also run alone.
+ * process. The longest start first, so that no core is idle at the end; `node --test` would sort the files by name. In
+ * `npm test` most files share processes (together.ts), which only saves time: each file can also run alone.
  */
 
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';

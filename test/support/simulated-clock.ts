@@ -1,7 +1,7 @@
 /**
  * A PostgreSQL whose clock a test can move forward. Functions with the names of PostgreSQL's own precede them in the
- * search path of the database, so that statements, column defaults and the activity times of sessions use the simulated
- * time.
+ * search path of the database. Therefore statements, column defaults and the activity times of sessions use the
+ * simulated time.
  */
 
 import { queryOnce } from './database.ts';

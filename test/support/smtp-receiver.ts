@@ -13,7 +13,7 @@ export interface ReceivedMail {
   readonly parsed: ParsedMail;
 }
 
-/** An answer in place of 250; `hang`: no answer. */
+/** `accept` answers 250; `hang` never answers. */
 export type SmtpAnswer = { readonly code: number; readonly text?: string } | 'accept' | 'hang';
 
 export interface SmtpReceiver {

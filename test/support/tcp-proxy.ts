@@ -12,8 +12,8 @@ export interface TcpProxy {
   /** Keeps existing and new connections open, but forwards no bytes. */
   stall(): void;
   /**
-   * From now on the existing connections lose all bytes sent by the near side (`up`) or by the far side (`down`), and
-   * also the fact that this side has closed. New connections are not affected.
+   * From now on the existing connections lose all bytes sent by the near side (`up`) or by the far side (`down`). The
+   * other side does not notice when this side closes. New connections are not affected.
    */
   swallow(direction: 'up' | 'down'): void;
   /** Resets existing and new connections. */

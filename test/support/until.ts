@@ -1,6 +1,6 @@
 /**
- * Polls for a state of another process. A wait ends with an error only after a very long time, because a delay on a
- * busy machine is not a fault of the service.
+ * Polls for a state of another process. A wait fails only after a very long time, because a delay on a busy machine is
+ * not a fault of the service.
  */
 
 import { setTimeout as wait } from 'node:timers/promises';

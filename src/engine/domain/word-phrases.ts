@@ -168,7 +168,7 @@ interface Spelled {
 
 let startLemmas: ReadonlySet<string> | null = null;
 
-/** Whether a spelling may begin with this word. Few words begin one, and trying all spellings takes 100 look-ups. */
+/** Whether a spelling may begin with this word. Few words begin one, and trying all spellings takes 100 lookups. */
 function startsSpelling(word: string): boolean {
   startLemmas ??= new Set(SPLIT_SPELLINGS.flat().flatMap(([first = '']) => lemmasOf(first)));
   return lemmasOf(word).some((lemma) => startLemmas?.has(lemma));

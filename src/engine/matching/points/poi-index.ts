@@ -186,7 +186,7 @@ function inOrder({ from, positions, distancesKm }: Found): Found {
   };
 }
 
-/** The look-up takes milliseconds if few points of the facility have the attributes. */
+/** The lookup takes milliseconds if few points of the facility have the attributes. */
 function nearestIn({ tree, details, facility }: FacilityTree, combination: Combination, lat: number, lon: number) {
   const key = combinationKey(combination);
   const isFit = (position: number): boolean =>

@@ -108,7 +108,7 @@ export class PhraseTable {
     return node;
   }
 
-  /** Empties a slot, and moves later entries so that no look-up ends there (D. E. Knuth, TAOCP 6.4, algorithm R). */
+  /** Empties a slot, and moves later entries so that no lookup ends there (D. E. Knuth, TAOCP 6.4, algorithm R). */
   #removeSlot(removed: number): void {
     const slots = this.#slots;
     const mask = slots.length - 1;
