@@ -205,6 +205,7 @@ describe('an invalid file', () => {
     ['overpass.json', '{"osm3s": {}, "elements": []}', /osmtogeojson/],
     ['none.geojson', '{"features": []}', /contains no point/],
     ['rows.csv', 'nom_etablissement,type_etablissement,latitude,longitude\nA,Ecole,1\n', /Invalid Record Length/],
+    ['few.csv', 'nom_etablissement,type_etablissement,latitude,longitude_gps\n', /lacks columns: longitude\./],
     ['map.osm.pbf', Buffer.from('\0\0\0\x0d\n\tOSMHeader\x18'), /to GeoJSON with osmium-tool/],
     ['no.gz', Buffer.concat([Buffer.from([0x1f, 0x8b]), Buffer.from('garbage')]), /no\.gz/],
   ];

@@ -1,8 +1,8 @@
 /**
  * The cache directory. Each entry is built under another name and then renamed, so it is complete or absent. If two
- * processes build the same entry, either result is kept. Building an entry also removes unfinished entries that are
- * older than an hour. Some entries are packages of Debian or Ubuntu, downloaded and unpacked without root and without
- * their dependencies. apt verifies their signatures, whichever mirror the machine uses.
+ * processes build the same entry, one of the results is kept. Building an entry also removes unfinished entries that
+ * are older than an hour. Some entries are packages of Debian or Ubuntu, downloaded and unpacked without root and
+ * without their dependencies. apt verifies their signatures, whichever mirror the machine uses.
  */
 
 import { execFile } from 'node:child_process';
@@ -18,7 +18,7 @@ const ABANDONED_MS = 3_600_000;
 
 /**
  * Returns the path of the entry `name`. Calls `make` to fill the entry unless `isUsable` accepts the existing one. All
- * users can read the entry, because a root daemon runs some entries as another user. Throws if another user could
+ * users can read the entry, because a root daemon runs programs in it as another user. Throws if another user could
  * change the content of the cache.
  */
 export async function cacheEntry(
@@ -27,7 +27,7 @@ export async function cacheEntry(
   isUsable: (path: string) => Promise<boolean>,
   make: (path: string) => Promise<void>,
 ): Promise<string> {
-  // Another user could place a program in such a directory, which would then run with our rights.
+  // If another user could write here, a program of that user could run with our rights.
   const danger = await stat(cacheDir).then(dangerOf, () => null);
   if (danger !== null) throw new Error(`${cacheDir} ${danger}`);
   const entry = join(cacheDir, name);

@@ -217,7 +217,7 @@ export interface FormerServer {
 
 /** On a fast shutdown, PostgreSQL writes at most `shared_buffers`, which takes some seconds on a slow disk. */
 const FAREWELL_MS = 30_000;
-/** Time from SIGKILL until a process that waits for the disk ends. */
+/** After SIGKILL, a process that waits for the disk may take this long to end. */
 const DEATH_MS = 10_000;
 
 /** The name of the server in `home`, which is part of its command line. */
@@ -229,9 +229,9 @@ export function serverNameOf(home: string): string {
  * Ends servers of an earlier daemon that still run in our directory. When that daemon died, the kernel sent them a stop
  * signal, but they may still be writing. They are recognised by their command line, because a pid file outlives its
  * process. Only processes of the servers' users count, because anyone can start a program with any command line. The
- * caller has locked the data directory, so they belong to no living daemon. They receive `stopSignal`, because a daemon
- * that was killed during a server's start had not set the kernel's signal yet, and after 30 seconds SIGKILL. Resolves
- * when none remains. Throws `ServerStartError` if a process survives.
+ * caller has locked the data directory, so they belong to no living daemon. They receive `stopSignal` and, after 30
+ * seconds, SIGKILL: a daemon that was killed during a server's start had not set the kernel's signal yet. Resolves when
+ * none remains. Throws `ServerStartError` if a process survives.
  */
 export async function endFormerServer(former: FormerServer): Promise<void> {
   const killAt = performance.now() + FAREWELL_MS;

@@ -1,7 +1,7 @@
 /**
- * Locations of the embedded servers' data: the data directory, which one daemon at a time locks, and the cache
- * directory of binaries, which may be deleted at any time. Neither may be writable by another user, who could replace
- * programs, links and data.
+ * Locations of the embedded servers' data. One daemon at a time locks the data directory. The cache directory of
+ * binaries may be deleted at any time. Neither may be writable by another user, who could replace programs, links and
+ * data.
  */
 
 import { spawn } from 'node:child_process';
@@ -108,7 +108,7 @@ async function hold(path: string): Promise<DataDirectory> {
   );
 }
 
-/** Why another user could change a directory's content; null if none could. The owner is responsible for the group. */
+/** Why another user could change a directory's content; null if none could. The group is the owner's choice. */
 export function dangerOf({ uid, mode }: Stats): string | null {
   if (uid !== process.geteuid?.() && uid !== 0) return `belongs to user ${uid}, who could change its content`;
   if ((mode & 0o002) !== 0) return 'is writable by every user';

@@ -216,8 +216,8 @@ interface NatsAccess {
 }
 
 /**
- * Credentials of the embedded NATS: random, created once, and stored as a URL that any client accepts, in a file that
- * only the daemon's user can read. If the file is deleted, the next start creates new credentials.
+ * Credentials of the embedded NATS: random and created once. A file that only the daemon's user can read stores them as
+ * a URL that any client accepts. If the file is deleted, the next start creates new credentials.
  */
 const NATS_CREDENTIALS_FILE = 'credentials';
 const CRAWLER_CREDENTIALS_FILE = 'crawler-credentials';

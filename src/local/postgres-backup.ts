@@ -134,7 +134,8 @@ async function appendArchive(
       text(tar.stderr),
       pipeline(tar.stdout, counter, createGzip(GZIP), file, { signal }),
     ]);
-    if (code === null || code > exitCodeMax) throw new BackupError(`tar failed: ${output.trim().split('\n')[0]}`);
+    if (code === null || code > exitCodeMax)
+      throw new BackupError(`No backup was written: tar failed (${output.trim().split('\n')[0]}).`);
   } finally {
     tar.kill();
   }
@@ -204,7 +205,7 @@ export async function readLastBackup(dataDir: string): Promise<Date | null> {
   return at === null ? null : new Date(at);
 }
 
-/** Renames the finished draft once it is completely on disk. */
+/** Renames the finished draft, whose content is on disk, and records the time of the backup. */
 export async function publishBackup(draft: string, file: string, begunAt: Date, dataDir: string): Promise<void> {
   await rename(draft, file);
   await syncDirectory(dirname(file));

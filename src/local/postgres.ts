@@ -45,7 +45,7 @@ export interface PostgresServer extends EmbeddedServer {
   readonly superuserUrl: string;
 }
 
-/** For two cores and a disk that other processes, such as the matcher, also use. */
+/** For a machine with two cores, on which the daemon runs too. */
 const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
@@ -54,7 +54,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   full_page_writes: 'on',
   synchronous_commit: 'on',
   maintenance_work_mem: '128MB',
-  // The first change of a page after a checkpoint logs the whole page. With 2 GB, checkpoints would never pause.
+  // The first change of a page after a checkpoint logs the whole page. With 2 GB, checkpoints would have no pause.
   max_wal_size: '4GB',
   checkpoint_timeout: '15min',
   // Whole pages are logged uncompressed: pglz, the only method of this build, takes as long as the change itself.

@@ -1,7 +1,7 @@
 /**
  * The REST API (decisions, section 7), a Koa application. A request passes through the layers in the order below; one
- * error handler answers the errors that they throw. A layer calls its library only for requests that need it: points of
- * interest are answered in about fifty microseconds, and the libraries would double that time.
+ * error handler answers the errors that they throw. A layer calls its library only for requests that need it. Points of
+ * interest are answered in about fifty microseconds; the libraries would double that time.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -213,7 +213,7 @@ function loggablePath(path: string): string {
     .join('/');
 }
 
-/** A slower request is logged as a warning: its user notices the wait. */
+/** A user notices a wait of this length. */
 const SLOW_MS = 1_000;
 
 /**

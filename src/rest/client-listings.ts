@@ -25,7 +25,6 @@ export const TIME_ORDERS = {
 
 type TimeOrdered = Paging & { readonly [Name in keyof typeof TIME_ORDERS]: Direction | null };
 
-/** Newest first by default. */
 export function timeOrderedPage(query: TimeOrdered): ListedPage {
   return { direction: query['order[id]'] ?? query['order[createdAt]'] ?? 'desc', ...offsetOf(query) };
 }

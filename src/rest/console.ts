@@ -1,8 +1,9 @@
 /**
- * `/console` (decisions, section 14): the page, its script and style, and the files of the base map. Each file is
- * created once, when it is first needed. The names of scripts, styles, outlines and places change with their content;
- * caches keep the communes of a department for a day. The page uses the REST interface like any client. It loads only
- * from this server, images also from the tile server or, if it shows pictures of adverts, from any https server.
+ * `/console` (decisions, section 14): the page, its script and style, and the files of the base map. The files are
+ * created once, at the first request that needs them. The names of scripts, styles, outlines and places change with
+ * their content; caches keep the communes of a department for a day. The page uses the REST interface like any client.
+ * It loads only from this server, images also from the tile server or, if it shows pictures of adverts, from any https
+ * server.
  */
 
 import { hash } from 'node:crypto';
@@ -128,7 +129,7 @@ async function assetOf(stem: string, suffix: string, type: string, text: string,
   return { name, type, etag: etagOf(plain), plain, gzip: gzipped, brotli };
 }
 
-/** Maximum number of communes, the largest first. A search for a city nearly always finds it among them. */
+/** Maximum number of communes, the largest first. The map reads the others with the outlines of their department. */
 const COMMUNES_MAX = 9_000;
 /** Decimals of a degree, for a precision of about ten metres. */
 const DECIMALS = 4;
@@ -175,7 +176,7 @@ function pageOf(script: string, style: string, settings: string): string {
 <script type="module" src="console/${script}"></script>
 </head>
 <body>
-<noscript>Vigie: JavaScript.</noscript>
+<noscript>Activez JavaScript pour utiliser Vigie. Enable JavaScript to use Vigie.</noscript>
 <div id="console" data-settings="${escapeHtml(settings)}"></div>
 </body>
 </html>

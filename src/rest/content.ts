@@ -25,14 +25,14 @@ export function answerVersion(ctx: Context, body: object, state: object, status:
   answerJson(ctx, json, status, etagOf(json).replace(/"$/, `.${versionOf(state)}"`));
 }
 
-/** Like `answer`, for JSON. `etag`: the tag; if absent, it is computed from every byte; null for an untagged answer. */
+/** Like `answer`, for serialised JSON. `etag`: null for an answer without a tag; by default, a hash of the bytes. */
 export function answerJson(ctx: Context, json: string | Buffer, status = 200, etag?: string | null): void {
   answerBytes(ctx, negotiated(ctx), json, status, etag);
 }
 
 /**
- * The answer to a PUT has a tag too, so that the client can change the resource again. The tag describes the answered
- * state, although RFC 9110, section 9.3.4, allows a tag only if the sent bytes were stored unchanged.
+ * Writes an answer with its tag, or a 304 if the client has it. The answer to a PUT has a tag too, because the client
+ * needs it for its next change. RFC 9110, section 9.3.4, allows one only if the sent bytes were stored unchanged.
  */
 export function answerBytes(
   ctx: Context,
@@ -57,7 +57,7 @@ export function answerStream(ctx: Context, json: Readable): void {
   ctx.body = json;
 }
 
-/** Throws a 406 `Problem`. Runs before the handler, so that no work is done for an unacceptable answer. */
+/** Negotiates the media type before the handler runs. Throws a 406 `Problem` if the client accepts none of ours. */
 export const acceptable: Middleware = (ctx, next) => {
   ctx.state.answerType = negotiate(ctx);
   return next();
@@ -103,8 +103,8 @@ export function goneOf(ctx: Context): AbortSignal {
 }
 
 /**
- * Calls `work` when the client disconnects or has received its answer; at once if it has disconnected already, because
- * the response emits no second event. Otherwise what the request has claimed would never be released.
+ * Calls `work` when the client disconnects or has received its answer. A closed response emits no further event, so
+ * `work` is then called at once.
  */
 export function onceClosed({ res }: Context, work: () => void): void {
   if (res.closed) work();
@@ -158,7 +158,7 @@ export function securedPage(sources: PageSources = ownSources(), formAction = "'
   return helmet({ contentSecurityPolicy: { useDefaults: false, directives } });
 }
 
-/** This server, with images also from `imageSources`. Icons use data: URLs. */
+/** Allows this server and, for images, also `imageSources`. Icons use data: URLs. */
 export function ownSources(imageSources: readonly string[] = []): PageSources {
   const own = ["'self'"];
   return { scriptSrc: own, styleSrc: own, imgSrc: [...own, 'data:', ...imageSources], connectSrc: own };

@@ -1,4 +1,4 @@
-/** `/deliveries`, for one search or all; `/searches/{id}/deliveries`, `/deliveries/{id}` (decisions, sections 6, 7). */
+/** `/deliveries`, `/searches/{id}/deliveries`, `/deliveries/{id}` and its `/resend` (decisions, sections 6 and 7). */
 
 import type Router from '@koa/router';
 import type { Context } from 'koa';
@@ -147,7 +147,7 @@ interface NamedDeliveries extends WantedProperty {
   readonly match: Uuid | null;
 }
 
-/** Null without a condition, empty if the properties differ. Throws a 404 `Problem` for an unknown search, and 429s. */
+/** Null if nothing is named, empty if several properties are. Throws 429 `Problem`s, and 404 for an unknown search. */
 async function targetsOf(
   ctx: Context,
   named: NamedDeliveries,

@@ -52,11 +52,11 @@ export interface ApiSettings extends EndpointRules, MailRules {
   /** Per API key, unless its client has its own limits; separate for reads and writes. */
   readonly rateLimit: RateLimit;
   readonly writeLimit: RateLimit;
-  /** Connections of `database`. */
+  /** Maximum number of connections of `database`. */
   readonly databaseConnectionsMax: number;
   /** Per client, unless it has its own limits. */
   readonly searchLimits: SearchLimits;
-  /** Concurrent connections of clients. */
+  /** Maximum number of concurrent connections of clients. */
   readonly connectionsMax: number;
   readonly retentionDays: RetentionDays;
   readonly mailLanguage: MailLanguage;
@@ -80,14 +80,14 @@ export interface SingleDelivery
  */
 export type DeliverOnce = (delivery: SingleDelivery) => Promise<AttemptOutcome | null>;
 
-/** Writes a choice to the journal file, in the transaction that records it. Resolves when the choice is on disk. */
+/** Writes a choice to a file that outlives a restore, in its transaction. Resolves when the choice is on disk. */
 export type KeepChoice = (client: Queryable, choice: RecipientChoice) => Promise<void>;
 
 export interface ApiDependencies {
   readonly database: Database;
   /** A separate connection for requests without a key, key lookups and unsubscribe links. */
   readonly publicDatabase: Database;
-  /** Separate connections for the queries of `QueryLimiter.runSingle`. Their statements have a time limit. */
+  /** Separate connections for the queries that `QueryLimiter` limits. Their statements have a time limit. */
   readonly queryDatabase: Database;
   /** Sends a query to a feature's worker thread, which has its own connections. */
   readonly askThread: AskThread;
@@ -99,7 +99,7 @@ export interface ApiDependencies {
   readonly prepareEstimate?: (() => Promise<EstimateMatches>) | undefined;
   readonly reference: Reference;
   readonly settings: ApiSettings;
-  /** When absent, choices of recipients are not written to a journal file. */
+  /** When absent, only the database records the choices of recipients. */
   readonly keepChoice?: KeepChoice | undefined;
   readonly logger: ApiLogger;
   readonly now: () => Date;

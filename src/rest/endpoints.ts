@@ -99,7 +99,7 @@ function idOfUrl(url: string): string {
   return Buffer.from(url).toString('base64url');
 }
 
-/** Null if the id is not one of ours. */
+/** Null if the id is not a URL in base64url. */
 function urlOfId(id: string): string | null {
   const url = Buffer.from(id, 'base64url').toString();
   return idOfUrl(url) === id && !url.includes('\0') ? url : null;

@@ -8,7 +8,7 @@
 import type { Polygon, Position, Ring } from '../engine/domain/geo.ts';
 import { FAULTS, type Sentence } from './sentences.ts';
 
-/** Corners of all polygons of a member: matching evaluates them for every advert that satisfies the other criteria. */
+/** In all polygons of a member, because matching evaluates them for each advert that satisfies the other criteria. */
 const CORNERS_MAX = 5_000;
 
 class ShapeError extends Error {

@@ -1,7 +1,7 @@
 /**
  * `Idempotency-Key` (decisions, section 11). A client that does not know whether a request arrived repeats it with the
- * same key, and gets the current state of the first one's result. Refusals are not stored: a refused request may be
- * corrected.
+ * same key. It then gets the current state of the result of the first request. Refusals are not stored: a refused
+ * request may be corrected.
  */
 
 import { hash } from 'node:crypto';
@@ -25,7 +25,7 @@ export interface Making<Input, T> {
   readonly prepare: () => Promise<Input>;
   /** Executes a request without a key. */
   readonly make: (input: Input) => Promise<T>;
-  /** Executes a request with a key, which is recorded with the result. */
+  /** Executes a request with a key, and records the key with the result. */
   readonly makeOnce: (request: KeyedRequest, input: Input) => Promise<MadeOnce<T>>;
   /** The current state of the result of an earlier request; null when it was deleted. */
   readonly readAgain: (id: Uuid) => Promise<T | null>;

@@ -1,7 +1,7 @@
 /**
- * Request bodies (decisions, section 7): JSON of at most 1 MiB, in UTF-8, compressed or not. A refused body is read to
- * its end and discarded, so that the connection can serve the next request. A client that never ends its body is
- * disconnected, as after any incomplete request.
+ * Request bodies (decisions, section 7): JSON of at most 1 MiB, in UTF-8, compressed or not. A body that is refused
+ * here is read to its end and discarded, so that the connection can serve the next request. A client that never ends
+ * its body is disconnected, as after any incomplete request.
  */
 
 import type { Readable } from 'node:stream';
@@ -125,7 +125,7 @@ function bodyProblem(error: Error & { status?: number }): Error {
 
 const UTF_8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Valid bodies have less than a tenth of this depth. For deeper ones the parser takes ten times as long per byte. */
+/** Criteria need less than a tenth of this depth. For deeper bodies the parser takes ten times as long per byte. */
 const DEPTH_MAX = 128;
 /** Objects, lists and members in total: enough for a search with full lists or with the most corners. */
 const PARTS_MAX = 30_000;

@@ -1,7 +1,7 @@
 /**
  * The limits on requests (decisions, sections 7 and 11). `RateLimiter` limits rates by a token bucket per key.
- * `ConcurrencyLimit` limits concurrent work, per client and in total. A request beyond such a limit waits if
- * `waitingMax` allows it; otherwise it is refused with 429.
+ * `ConcurrencyLimit` limits concurrent work, per client and in total. A request beyond a
+ * `ConcurrencyLimit` waits if `waitingMax` allows it. Any other request beyond a limit is refused with 429.
  */
 
 import type { Context, Middleware } from 'koa';
@@ -22,13 +22,13 @@ import { LIMITED, REFUSALS, type Sentence } from './sentences.ts';
 export interface ConcurrencyBounds {
   readonly perClientMax: number;
   readonly allMax: number;
-  /** Requests of a client that may wait. Default: 0. */
+  /** Maximum number of requests of a client that wait. Default: 0. */
   readonly waitingMax?: number;
   /** The `Retry-After` of a refusal. Default: 1. */
   readonly retryAfterSeconds?: number;
   /**
-   * If the total is reached, `Retry-After` grows by a random number of seconds below this one, which spreads the
-   * retries of clients. Default: 1.
+   * If the total is reached, a random number of seconds, less than `spreadSeconds`, is added to `Retry-After`, which
+   * spreads the retries of clients. Default: 1.
    */
   readonly spreadSeconds?: number;
   /** True if a refusal closes its connection without reading the rest of the request. */
@@ -255,10 +255,9 @@ const BODY_BYTES = {
 
 /**
  * Clients take turns for the connections of the API's pool, one request per turn, and none uses more than a third of
- * them. So four hundred concurrent requests of one client delay another client only by the few in progress. A request
- * takes its turn when it has arrived completely and before it is processed. So a slow connection does not hold a turn,
- * and a waiting request costs no work. The turn ends with the answer, or before a long wait (`leaveTurn`). Runs after
- * authentication; points of interest need no connection and are answered earlier.
+ * them. A request waits for its turn after it has arrived completely, so that a slow connection holds no turn. The turn
+ * ends with the answer, or before a long wait (`leaveTurn`). Requests without a key take no turn. Points of interest
+ * need no connection and are answered earlier.
  */
 export function createTurns(connectionsMax: number): Middleware {
   // One connection is reserved for the process itself.
@@ -296,7 +295,7 @@ export function leaveTurn(ctx: Context): void {
 
 export type QueryLimiter = ReturnType<typeof createQueryLimiter>;
 
-/** The numbers of the decisions, section 11. */
+/** The numbers of concurrent queries are those of the decisions, section 11. */
 const QUERIES = { perClientMax: 2, allMax: 8, spreadSeconds: 8 };
 const SINGLE_QUERIES = { perClientMax: 20, allMax: 1_000 };
 const PUBLIC_QUERIES = { perClientMax: 1, allMax: 2, waitingMax: 10 };
@@ -326,7 +325,7 @@ export function createQueryLimiter(database: Database, deadlineMs = DEADLINE_MS)
         );
       });
     },
-    /** Like `run`, for queries of a few keys, of which more may run at once. */
+    /** Like `run`, for short queries, of which more may run at once. Only their statements have a time limit. */
     runSingle<T>(ctx: Context, work: () => Promise<T>): Promise<T> {
       leaveTurn(ctx);
       return singleQueries.run(principalOf(ctx).clientId, () => work().catch(refuseQuery));

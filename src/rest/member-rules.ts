@@ -11,7 +11,7 @@ import { FAULTS, OF_OBJECT, type Sentence } from './sentences.ts';
 
 /** The context in which a value is read. */
 export interface Reading {
-  /** The public URL of this service. */
+  /** The URL of this service that the client uses. */
   readonly baseUrl: string;
   readonly violations: Violations;
   readonly path: Path;

@@ -1,6 +1,6 @@
 /**
- * The operations port: liveness, readiness and metrics. It needs no key and shows no customer data; it is meant for
- * the loopback or an internal network.
+ * The operations port: liveness, readiness and metrics. It needs no key and shows no customer data; it is meant for the
+ * loopback interface or an internal network.
  */
 
 import Router from '@koa/router';
@@ -9,7 +9,7 @@ import { inTime } from '../engine/actor/waiting.ts';
 import type { ApiLogger } from './dependencies.ts';
 import { reportProblems } from './problem.ts';
 
-/** Resolves if the part works, with a warning if there is one. `/readyz` shows a thrown error as the reason. */
+/** Returns nothing, or a warning, if the part works; else throws. `/readyz` shows the warning or error. */
 export type Check = () => Promise<string | null | void> | string | null | void;
 
 export interface OperationsDependencies {

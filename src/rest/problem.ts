@@ -208,7 +208,7 @@ const PATH_LENGTH_MAX = 64;
 
 export type Path = readonly PropertyKey[];
 
-/** The errors of a body. To limit the cost, the answer has only the first errors and the number of further ones. */
+/** The errors of a body. To limit the cost, the answer has only the first `VIOLATIONS_MAX`, and their total number. */
 export class Violations {
   readonly #first: Violation[] = [];
   #count = 0;

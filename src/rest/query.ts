@@ -34,7 +34,7 @@ export type ParsedQuery<R extends Rules> = {
 /**
  * Reads the query up to the first unknown parameter. The rule of an absent parameter gets an empty list of values.
  * Throws a 400 `Problem` that names the unknown parameter and all faults of the others, with the `hydra:search` of the
- * collection. The answered collection (hydra.ts) shows the page and the parameters that were read.
+ * collection. `collection` (hydra.ts) takes the page and the rules from `ctx.state.query`.
  */
 export function readQuery<R extends Rules>(ctx: Context, rules: R): ParsedQuery<R> {
   const found = new Map<string, string[]>();
@@ -158,7 +158,6 @@ export function markParameter(others: string): ParameterRule<MarkState | null> {
   );
 }
 
-/** A reference; null when absent. */
 export function referenceParameter(description: string, collection: string): ParameterRule<Uuid | null> {
   return parameter(description, uuidIn(collection), null);
 }
@@ -196,7 +195,7 @@ export function choicesParameter<const Choice extends string>(
   };
 }
 
-/** A number; for an integer, a sign and digits. `fallback` when absent; required if there is no fallback. */
+/** A number; an integer is written without point or exponent. A parameter without `fallback` is required. */
 export function numberParameter(
   description: string,
   { schema, read }: ValueRule<number>,
@@ -208,7 +207,6 @@ export function numberParameter(
   return { ...parameter(description, rule, fallback as number, valueOf), isRequired: fallback === undefined };
 }
 
-/** A moment, ISO 8601; null when absent. */
 function instantParameter(description: string): ParameterRule<Date | null> {
   return parameter(`${description} ISO 8601, with an offset; a date means its start in UTC.`, INSTANT, null);
 }
@@ -228,7 +226,7 @@ export const ITEMS_PER_PAGE_MAX = 100;
 /** Keeps offsets below 2^31. */
 const PAGE_MAX = 10_000_000;
 
-/** A larger value is reduced to the maximum: clients that want every member request a thousand. */
+/** A value above the maximum is reduced to it: clients that want every member request a thousand. */
 const itemsPerPage: ParameterRule<number> = {
   description: `Members on a page; a number above ${ITEMS_PER_PAGE_MAX} means ${ITEMS_PER_PAGE_MAX}.`,
   schema: { type: 'integer', minimum: 1, default: ITEMS_PER_PAGE_DEFAULT },

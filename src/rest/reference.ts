@@ -221,7 +221,6 @@ export const LOCATION_PARAMETERS = {
   ...PAGING,
 } as const;
 
-/** The answer is computed from memory in a millisecond. */
 export function locationRoutes(router: Router, { reference }: ApiDependencies, limiter: QueryLimiter): void {
   router.get('/public/location-autocomplete', acceptable, async (ctx) => {
     const { query, ...paging } = readQuery(ctx, LOCATION_PARAMETERS);

@@ -54,7 +54,7 @@ export interface Samples {
   readonly alert: (kind: EventKind, channel: WebhookChannel) => object;
 }
 
-/** Routes of a feature, in the form from which OpenAPI, Hydra and the JSON-LD contexts are derived. */
+/** A feature's part of the contract, from which OpenAPI, Hydra and the JSON-LD contexts are derived. */
 export interface Contract {
   readonly routes: readonly Route[];
   /** The answered resources, by class name. */

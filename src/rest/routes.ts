@@ -58,20 +58,20 @@ export const ROUTES: readonly Route[] = [
   }),
   route('get /matches', 'Match', 'collection', 'Lists your matches, newest first', {
     parameters: MATCH_LIST_PARAMETERS,
-    details: `The properties of which your searches were notified, or the search that you name. ${FILTERED}`,
+    details: `The properties of which your searches, or the one that you name, were notified. ${FILTERED}`,
   }),
   route('get /matches/{id}', 'Match', 'item', 'Reads a match', {
     details: 'A match with the property document as it is now.',
   }),
   route('get /searches/{id}/deliveries', 'Delivery', 'collection', 'Lists the deliveries of a search, newest first', {
     parameters: SEARCH_DELIVERY_PARAMETERS,
-    details: 'The deliveries of the search, sent or pending, newest first, with every attempt.',
+    details: 'The deliveries of the search in any state, newest first, with every attempt.',
   }),
   route('get /deliveries', 'Delivery', 'collection', 'Lists your deliveries, newest first', {
     parameters: DELIVERY_LIST_PARAMETERS,
     details:
-      'The deliveries of all your searches, sent or pending, with every attempt. With `search`, `match`, `property`, ' +
-      '`advert` or `url`, all its deliveries are listed. Otherwise the list has the first 10,000 that meet the other ' +
+      'The deliveries of all your searches in any state, with every attempt. If you send `search`, `match`, ' +
+      '`property`, `advert` or `url`, the list is complete. Otherwise it has the first 10,000 that meet the other ' +
       'filters, and `status` selects among these. ' +
       FILTERED,
   }),
@@ -84,8 +84,9 @@ export const ROUTES: readonly Route[] = [
     details:
       'Sends a webhook again, in any state. It keeps its id, bytes and sequence number, and is sent to the ' +
       'current endpoint of its search. A webhook that was delivered, failed or was cancelled gets six new attempts. ' +
-      'A webhook that waits for a retry makes its next attempt now. The answer is 409 for an e-mail. It is ' +
-      'also 409 if the search has no endpoint for the webhook, no longer wants it, or now hides contacts in it.',
+      'A webhook that waits for a retry makes its next attempt now. The answer is 409 for an e-mail, and after ' +
+      'too many attempts. It is also 409 if the search has no endpoint for the webhook, no longer wants it, or now ' +
+      'hides contacts in it.',
   }),
   route('get /documents/properties', 'PropertyDocument', 'collection', 'Lists the properties of your matches', {
     parameters: PROPERTY_LIST_PARAMETERS,
@@ -147,7 +148,7 @@ export const ROUTES: readonly Route[] = [
     refusals: [404],
     details:
       'The market with which `marketDifferenceMin` and `marketDifferenceMax` compare a property of the place. If a ' +
-      'commune or arrondissement has fewer than 50 prices, it is the market of its department.',
+      'commune or arrondissement has fewer than 50 prices, its department is the market.',
   }),
   route('get /publishers', 'PublisherName', 'collection', 'Completes the name of a publisher', {
     parameters: PUBLISHER_PARAMETERS,
@@ -159,8 +160,8 @@ export const ROUTES: readonly Route[] = [
     parameters: WEBHOOK_TEST_PARAMETERS,
     details:
       'Sends one signed webhook with an example match to an endpoint, immediately and without retries. The answer ' +
-      'has the webhook and the endpoint’s response. It is signed with the token of `search` or, without it, with ' +
-      'one that the answer contains, and with your secrets.',
+      'has the webhook and the endpoint’s response. The webhook is signed with the token of `search` or, without ' +
+      'it, with one that the answer contains, and with your secrets.',
   }),
   ...ROUTED_RESOURCES.flatMap(({ contract }) => contract?.routes ?? []),
 ];

@@ -288,7 +288,7 @@ function findConflicts(members: CriterionMembers, violations: Violations, path: 
   }
 }
 
-/** Reports pairs that no home can satisfy. If a stored search has such a pair, its other members can still change. */
+/** Reports an excluded feature that an included one implies. A stored search with such a pair may keep it. */
 function findImpliedFeatures(
   members: CriterionMembers,
   before: SearchMembers | null,

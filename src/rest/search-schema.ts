@@ -68,12 +68,12 @@ const PUBLIC_TITLE_LENGTH_MAX = 120;
 /** The maximum of the 32-bit columns of the matching index; real prices and surfaces are far below. */
 export const BOUND_MAX = 2_147_483_647;
 export const RADIUS_KM_MAX = 500;
-/** Paris has 20 arrondissements, and Île-de-France 1,300 communes. */
+/** Paris has 20 arrondissements, and Île-de-France almost 1,300 communes. */
 export const LIST_LENGTH_MAX = 2_000;
 const PUBLISHERS_MAX = 50;
 const FLOOR_MIN = -100;
 const FLOOR_MAX = 1_000;
-/** Per cent from the market's median: a price ten times lower, or six times higher, is not comparable. */
+/** Percent from the market's median. A price below a tenth of the median, or above six times it, is implausible. */
 const PERCENT_MIN = -90;
 const PERCENT_MAX = 500;
 
@@ -321,7 +321,7 @@ export type SearchInput = {
   -readonly [Name in SearchMemberName]?: Exclude<ReturnType<(typeof SEARCH_MEMBERS)[Name]['read']>, typeof REFUSED>;
 };
 
-/** Does not compile unless the defaults list the same members. */
+/** Does not compile if a member has no default. */
 ({ title: '', ...SEARCH_DEFAULTS }) satisfies Record<SearchMemberName, unknown>;
 
 const optionalMembers = Object.fromEntries(

@@ -76,7 +76,7 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies, limi
 
   const change = async (ctx: Context): Promise<void> => {
     const id = idOf(ctx, THINGS.search);
-    // Ownership is checked before the body.
+    // Ownership is checked before the members of the body.
     const stored = await ownSearch(ctx, dependencies);
     const [document = {}] = await searchDocuments([stored], dependencies);
     const present = { members: stored.members, document, isPatch: ctx.method === 'PATCH' };
@@ -108,7 +108,7 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies, limi
   });
 }
 
-/** The matcher may be busy for long: a write that waits for it must not hold a turn, which other clients need. */
+/** The matcher may be busy for long. A write that waits for it gives up its turn (`createTurns`) to other clients. */
 function untilMatched(ctx: Context, { searchChanged }: ApiDependencies): Promise<void> {
   leaveTurn(ctx);
   return searchChanged();

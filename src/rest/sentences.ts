@@ -153,7 +153,6 @@ export const OF_OBJECT = both('a member of this object', 'un membre de cet objet
 /** The choices in the message about a text that is none of them. */
 export const ONE_OF = (choices: string): Sentence => both(`one of ${choices}`, `l’un de ${choices}`);
 
-/** The kind of thing that was not found. */
 export const THINGS = {
   search: both('This search', 'Cette recherche'),
   match: both('This match', 'Cette correspondance'),
@@ -175,7 +174,6 @@ export const THINGS = {
 
 export type Thing = (typeof THINGS)[keyof typeof THINGS];
 
-/** The kind of thing that is limited. */
 export const LIMITED = {
   queries: both('previews, lists of properties and of explanations', 'aperçus, listes de biens et d’explications'),
   publicQueries: both('pages of one recipient', 'pages d’un destinataire'),
@@ -322,8 +320,8 @@ export const REFUSALS = {
     'Une requête avec cette Idempotency-Key est en cours. Réessayez dans un instant.',
   ),
   idempotencyGone: both(
-    'The resource that the first request with this Idempotency-Key created no longer exists.',
-    'La ressource créée par la première requête avec cette Idempotency-Key n’existe plus.',
+    'The resource that the first request with this Idempotency-Key created no longer exists. Use another key.',
+    'La ressource créée par la première requête avec cette Idempotency-Key n’existe plus. Utilisez une autre clé.',
   ),
   thisIdempotencyKey: ({ en, fr }: Sentence) => both(`this Idempotency-Key ${en}`, `cette Idempotency-Key ${fr}`),
   andMore: (more: number) => both(`and ${more} more`, `et ${count(more)} de plus`),
@@ -360,8 +358,8 @@ export const REFUSALS = {
     const what = maximum === 1 ? one : several;
     const isEstimated = limit === 'matchesPerAdvert';
     return both(
-      `You may have ${maximum} ${what.en} in total, and have ${used}${isEstimated ? ` by estimate; this would add ${added}` : ''}.`,
-      `Vous pouvez avoir ${count(maximum)} ${what.fr} en tout, et en avez ${count(used)}${isEstimated ? ` selon une estimation ; cette requête en ajouterait ${count(added)}` : ''}.`,
+      `You may have ${maximum} ${what.en} in total, and have ${used}${isEstimated ? ` by estimate; this would add ${added}` : ''}. Remove some, or ask your operator for more.`,
+      `Vous pouvez avoir ${count(maximum)} ${what.fr} en tout, et en avez ${count(used)}${isEstimated ? ` selon une estimation ; cette requête en ajouterait ${count(added)}` : ''}. Retirez-en, ou demandez plus à votre exploitant.`,
     );
   },
 } as const;

@@ -1,4 +1,4 @@
-/** `/webhook-secrets`: secrets that sign all webhooks of a client, their creation and expiry. The engine signs. */
+/** `/webhook-secrets`: creates, lists and deletes the secrets with which the engine signs all webhooks of a client. */
 
 import type Router from '@koa/router';
 import type { Context } from 'koa';

@@ -1,8 +1,8 @@
 /**
  * `/webhook-tester` (specification, section 4.6; decisions, section 7): one signed delivery of a made-up match through
- * the real sender, at once and without retry. It is signed like the client's webhooks, with its secrets and the token
- * of `search`. Without a search, the token is created for this test and included in the answer, so that a receiver can
- * verify the signature.
+ * the real sender, at once and without retry. It is signed like the client's webhooks, with the client's secrets and
+ * the token of `search`. Without a search, the token is created for this test and included in the answer, so that a
+ * receiver can verify the signature.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -94,7 +94,7 @@ function kindOf(eventType: EventKind | null, type: EventKind | null): EventKind 
   return kind;
 }
 
-/** The body of a webhook about the sample, as the pipeline writes it. `isMatch`: without the field that changed. */
+/** The body of a webhook about the sample, in the form of real ones. `isMatch`: it announces a match, not an event. */
 export function sampleBody(
   kind: EventKind,
   at: Date,
@@ -149,7 +149,7 @@ const ADVERT = {
   contact: { agency: 'Agence Exemple', phone: '+33 0 00 00 00 00', reference: 'TEST-1' },
 };
 
-/** Earlier changes of the advert; null is an expiry. */
+/** Earlier messages about the advert, one by default; null is an expiry. */
 const PAST: Partial<Readonly<Record<EventKind, readonly (object | null)[]>>> = {
   'property.ad.create': [],
   'ad.update.reactivated': [{}, null],

@@ -64,7 +64,7 @@ describe('a client', () => {
     );
     assert.match(
       body.detail,
-      /^You may have 100 matches per advert in total, and have 100 by estimate; this would add 1\.$/,
+      /^You may have 100 matches per advert in total, and have 100 by estimate; this would add 1\. Remove some/,
     );
     assert.equal(await totalOf('greedy'), 100);
   });

@@ -29,7 +29,7 @@ const EXIT_CODES: Readonly<Partial<Record<status, number>>> = {
   [status.DEADLINE_EXCEEDED]: 7,
 };
 
-/** A failed call. Its message is the daemon's, except for a refused token and for a call that no daemon answered. */
+/** A failed call. If a daemon answered, its message is the daemon's, except for a refused token. */
 export class AdminCallError extends CommandError {
   override readonly exitCode: number;
 

@@ -1,6 +1,6 @@
 /**
- * The commands of `vigie admin` that need more than one call or a stream: `explain`, for one search or every search of
- * a client that a property satisfies; `recoveries`, which clients can also start (`POST /recoveries`); and `watch`.
+ * The commands of `vigie admin` that need more than one call or a stream. `explain` explains one search, or each search
+ * of a client that a property satisfies. `recoveries` does what clients can do with `POST /recoveries`.
  */
 
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-/** Checks when the first certificate in each configured file expires. Other servers' certificates need monitoring. */
+/** Checks when the first certificate in each configured file expires, but not the certificates of other servers. */
 
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';

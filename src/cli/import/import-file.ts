@@ -130,7 +130,7 @@ export async function* readCsvRows(file: ImportFile, columns: readonly string[])
     columns(names: readonly string[]) {
       const header = names.map((name) => name.trim().toLowerCase());
       const missing = columns.filter((column) => !header.includes(column));
-      if (missing.length > 0) throw new ImportFileError(`${file.path} X`);
+      if (missing.length > 0) throw new ImportFileError(`${file.path} lacks columns: ${missing.join(', ')}. Add them.`);
       return header;
     },
     max_record_size: ROW_LENGTH_MAX,

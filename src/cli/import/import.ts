@@ -1,4 +1,4 @@
-/** `vigie import`: imports a file into the database, shows the progress, and prints a summary. */
+/** `vigie import points-of-interest`: imports a file into the database, shows the progress, and prints a summary. */
 
 import { basename } from 'node:path';
 import type { Database } from '../../engine/store/database.ts';

@@ -44,10 +44,10 @@ function skip({ skipped }: ImportTally, reason: string): void {
 }
 
 /**
- * Yields the points of interest of the file in batches, and counts them in `tally`. `onProgress` is called for every few
- * hundred kilobytes, and when the last batch is stored, before the transaction ends; it may throw. Throws
- * `ImportFileError` also for a file without points, because this is more likely a wrong file than a request to remove
- * all points of the source.
+ * Yields the points of interest of the file in batches, and counts them in `tally`. `onProgress` is called for every
+ * few hundred kilobytes, and when the last batch is stored, before the transaction ends; it may throw. A file without
+ * points is more likely a wrong file than a request to remove all points of the source. It also causes an
+ * `ImportFileError`.
  */
 export async function* readPoints(
   path: string,

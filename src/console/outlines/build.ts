@@ -66,7 +66,7 @@ function clipped(ring: Ring, [west, south, east, north]: Window): Ring {
   return corners.length < 3 ? [] : [...corners, corners[0] as GeoJSON.Position];
 }
 
-/** Degrees: corners that are further than this from the other side of a border of France are coarse. */
+/** Degrees. A corner is coarse if its cell of this size, and those around it, have no corner of the other country. */
 const NEAR = 0.25;
 /** Coarse corners are rounded to half a kilometre, because no search area is drawn abroad. */
 const PER_DEGREE = 200;

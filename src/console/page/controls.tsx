@@ -121,7 +121,6 @@ interface SearchInputProps {
   onText(text: string): void;
 }
 
-/** Has its label as a placeholder. */
 export function SearchInput({ label, onText, ...input }: SearchInputProps) {
   const labels = { 'aria-label': label, placeholder: label };
   return <input type="search" {...labels} {...input} onInput={({ currentTarget }) => onText(currentTarget.value)} />;

@@ -53,7 +53,7 @@ export function Violation({ id, text }: { readonly id?: string; readonly text: s
 
 export interface FoldProps {
   readonly title: string;
-  /** True if a field in it is set or has a violation. The part opens when this becomes true. */
+  /** True if the reader needs a field in it, such as one with a violation. The part opens when this becomes true. */
   readonly isNeeded: boolean;
   readonly children: ComponentChildren;
 }

@@ -15,7 +15,7 @@ export interface Filters {
   readonly kinds: readonly PinKind[];
   readonly order: ResultOrder;
   /**
-   * For one search the service searches title and description; for all searches the page searches title and location.
+   * For one search the service looks in title and description; for all searches the page looks in title and city.
    */
   readonly text: string;
   /** For one search: only properties with this mark; null for all that are not hidden. */

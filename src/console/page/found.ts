@@ -43,7 +43,7 @@ const ORDERS: Readonly<Record<ResultOrder, Query>> = {
   surface: { 'order[surface]': 'desc' },
 };
 
-/** Null while no search is chosen. `onVisit` gets a search whose results are shown without filters. */
+/** Null while no search is chosen. `onVisit` gets a search whose results are listed without words or mark. */
 export function createFoundList(
   rest: Rest,
   signal: AbortSignal,
@@ -129,7 +129,7 @@ function followSearch({ search, query, list, until, rest, visit, reload }: Follo
   };
   const start = (work: Promise<void>): void =>
     void work.catch((error: unknown) => {
-      // The search has been deleted.
+      // The search has been deleted, or the service refuses the filter.
       if (!(error instanceof Refusal)) throw error;
       set({ isReading: false });
     });

@@ -33,7 +33,7 @@ export type Model = ReturnType<typeof openModel>;
 const SEARCHES_MAX = 2_000;
 const SEARCHES_PER_PAGE = 100;
 const MATCHES_PER_PAGE = 100;
-/** Matches get their ids before they are committed, so some of the last minute may still appear. */
+/** Matches get their times before they are committed, so some of the last minute may still appear. */
 const OVERLAP_MS = 60_000;
 const DAY_MS = 86_400_000;
 const NO_SEARCHES: SearchTable = { isLoaded: false, list: [], byIri: new Map(), total: 0, seenBefore: new Map() };

@@ -106,7 +106,7 @@ export function webhookName(kind: EventKind, channel: WebhookChannel): string {
   return `${channel}${words.join('')}`;
 }
 
-/** The only success and the retries, which are the same on both channels. */
+/** Sentences about success and retries, which are the same on both channels. */
 export const ACKNOWLEDGEMENT =
   'HTTP 200 is the only success. After any other answer, or none within the deadline, the service retries one hour ' +
   'after the attempt, at most five times. A retry has the same webhook-id and the same bytes.';

@@ -1,12 +1,13 @@
 /**
- * The code samples of /docs, in every language that a reader can choose: the requests of the guides, which are written
- * for curl, and the verification of a webhook. Without the page's script, only curl and the summaries are visible.
+ * The code samples of /docs, in every language that a reader can choose. They are the requests of the guides, which are
+ * written for curl, and the verification of a webhook. Without the page's script, only curl and the summaries are
+ * visible.
  */
 
 import { readFileSync } from 'node:fs';
 import { escapeHtml } from '../content.ts';
 
-/** The sample code that verifies webhooks. In each sample, `SECRET` is a placeholder for the secret; tests run them. */
+/** The files of samples that verify webhooks, by language. `SECRET` in them is a placeholder; tests run them. */
 export const VERIFIERS: Readonly<Record<string, string>> = {
   'Node.js': 'verify.mjs',
   Python: 'verify.py',

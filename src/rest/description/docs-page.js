@@ -87,11 +87,11 @@ async function show() {
   SwaggerUIBundle({
     spec: withIds(description, ids),
     dom_id: '#swagger-ui',
-    // The badge would come from another server.
+    // The badge would be loaded from another server.
     validatorUrl: null,
     persistAuthorization: false,
-    // The page has its own title and one server, and every operation shows its schema. Links inside buttons, and
-    // colours that few can tell apart, are hard to use.
+    // Left out are the title, which the page has, the choice of the only server, and the list of schemas, which every
+    // operation shows. Deep links would be inside buttons, and the colours of code have too little contrast.
     plugins: [() => ({ components: { InfoContainer: none, ServersContainer: none } })],
     ...{ defaultModelsExpandDepth: -1, deepLinking: false, syntaxHighlight: false },
     onComplete() {

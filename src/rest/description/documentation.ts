@@ -40,7 +40,7 @@ const FRENCH: Readonly<Record<string, string>> = JSON.parse(textOf('reference.fr
 
 /**
  * The HTML of all guides, one section each, and of their table of contents, from a Markdown page per language and
- * values from the code. The English page repeats commands and promises of the README word for word; a test compares the
+ * values from the code. The English page repeats commands and promises of the README word for word. A test compares the
  * two, and the French page with the English one.
  */
 function guidePage(language: Language, facts: ReturnType<typeof factsOf>, examples: ContractExamples): Guides {
@@ -85,7 +85,7 @@ function htmlOf(block: string): string {
   return `<ul>\n${items.map((item) => `<li>${inline(item.trim())}</li>`).join('\n')}\n</ul>`;
 }
 
-/** The body of each webhook of the contract. */
+/** HTML of an example of each webhook. */
 function eventExamples(language: Language, { alert }: ContractExamples): string {
   const blocks = EVENT_KINDS.flatMap((kind) =>
     ALERT_KINDS[kind].channels.map((channel) => {
@@ -265,7 +265,7 @@ function factsOf({ rateLimit, writeLimit, searchLimits, retentionDays }: ApiDepe
 
 const secureDocument = securedPage();
 
-/** The build copies the page's files next to the compiled program; their package is a development dependency. */
+/** The build copies Swagger UI next to the compiled program, because its package is a development dependency. */
 const SWAGGER = import.meta.resolve(
   new URL(import.meta.url).pathname.endsWith('.ts') ? 'swagger-ui-dist/package.json' : './swagger-ui/',
 );
@@ -313,7 +313,7 @@ export function cachedDocument(build: (baseUrl: string) => object): (baseUrl: st
   let built: string | null = null;
   let withoutUrl: string | null = null;
   return (baseUrl) => {
-    // A document may have other content when the public URL is unknown.
+    // A document may have other content when the base URL is unknown.
     if (baseUrl === '') return (withoutUrl ??= JSON.stringify(build('')));
     built ??= JSON.stringify(build(PLACEHOLDER_URL));
     const url = JSON.stringify(baseUrl).slice(1, -1);

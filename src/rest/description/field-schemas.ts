@@ -18,7 +18,7 @@ export const emailFrequencyChosen = z.enum(MAIL_FREQUENCIES).nullable().meta({
     'Maximum frequency that the recipient has chosen for your e-mails; if null, the frequency that you set applies.',
 });
 
-/** An IRI of another resource: `class` is its Hydra class. */
+/** An IRI of another resource. `className`: its Hydra class. */
 export function link(className: string, description: string) {
   return z.string().meta({ description, format: 'iri-reference', 'x-class': className });
 }

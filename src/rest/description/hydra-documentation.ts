@@ -53,7 +53,7 @@ function resourceClass(name: string): object {
   };
 }
 
-/** `properties` and `required`: those of the body that creates it; empty when no body does. */
+/** `properties` and `required`: those of the body that creates the resource; empty when no body does. */
 function partClass(name: string, schema: JsonSchema = {}, { properties = {}, required = [] }: JsonSchema = {}): object {
   const members = Object.entries(schema.properties ?? {});
   return {

@@ -1,4 +1,4 @@
-/** Converts zod schemas to JSON Schema 2020-12, by name and linked by `$ref`, and rewrites it for client generators. */
+/** Converts zod schemas to JSON Schema 2020-12, linked by `$ref`, and rewrites the result for client generators. */
 
 import { z } from 'zod';
 import { VIOLATIONS_MAX } from '../problem.ts';
@@ -133,7 +133,7 @@ export function referenceTo(name: string): JsonSchema {
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** Keywords by type. All others concern the value as a whole, and stay outside the alternatives. */
+/** Keywords by type. All others concern the value as a whole, and stay outside `anyOf`. */
 const KEYWORDS: Readonly<Record<string, readonly string[]>> = {
   string: ['minLength', 'maxLength', 'pattern', 'format'],
   number: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
@@ -154,8 +154,8 @@ const WIDTHS = { number: 'double', integer: 'int64' } as const;
 
 /**
  * Rewrites every schema of the document for client generators with little support for 2020-12. The result has one type
- * per schema, items for each array, constants as enumerations of one, a width per number, and no two members whose
- * names differ only by an `@`. The meaning is the same, except that tuples lose their order.
+ * per schema, items for each array, constants as enumerations of one, and a width per number. No two members have names
+ * that differ only by an `@`. The meaning is the same, except that tuples lose their order.
  */
 export function plain<Value>(value: Value): Value {
   if (Array.isArray(value)) return value.map(plain) as Value;

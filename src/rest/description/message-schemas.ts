@@ -1,6 +1,6 @@
 /**
- * `/schemas/intake.json` and `/schemas/webhook.json` (decisions, section 13): JSON Schema 2020-12 of the messages of
- * crawlers and the bodies of webhooks. It is derived from the validator and the schemas that the service runs.
+ * `/schemas/intake.json` and `/schemas/webhook.json` (decisions, section 13) describe the messages of crawlers and the
+ * bodies of webhooks in JSON Schema 2020-12. They are derived from the validator and the schemas that the service runs.
  */
 
 import { MESSAGE_SCHEMAS, NUMBER_FORMATS, type SentMessage, TEXT_FORMATS } from '../../engine/domain/intake-schema.ts';
@@ -59,7 +59,7 @@ export function webhookSchema(baseUrl: string): Readonly<Record<string, unknown>
     $schema: DIALECT,
     $id: `${baseUrl}${WEBHOOK_SCHEMA_PATH}`,
     title: 'Webhook',
-    description: `The body of a webhook, by kind of event. Two kinds announce a match; an event has any kind. ${ACKNOWLEDGEMENT}`,
+    description: `The body of a webhook, by kind of event. Two kinds may announce a match; an event may have any kind. ${ACKNOWLEDGEMENT}`,
     ...JSON.parse(JSON.stringify(portable(plain(document))).replaceAll(SCHEMAS_PATH, '#/$defs/')),
   };
 }
@@ -86,7 +86,7 @@ function referencesIn(value: unknown): readonly string[] {
   return name === null ? Object.values(value).flatMap(referencesIn) : [name];
 }
 
-/** Adds the description of the member with the same name in an answer, if there is one. */
+/** Adds to each member its description from `WORDS`, or that of the member with the same name in an answer. */
 function described(schema: PublishedSchema, words: Readonly<Record<string, string | undefined>>): PublishedSchema {
   if (schema.properties === undefined) return schema;
   const properties = Object.entries(schema.properties).map(([name, member]) => {
@@ -118,9 +118,8 @@ const PLACE = {
 };
 
 /**
- * The schema of the running validator in JSON Schema 2020-12, by kind of message. Both accept the same messages, with
- * two exceptions, which only the validator refuses: half a surrogate pair in a text, and a time outside the years 1 to
- * 9999 in UTC.
+ * The rules of the running validator as JSON Schema 2020-12, by kind of message. Only the validator refuses half a
+ * surrogate pair in a text, and a time outside the years 1 to 9999 in UTC.
  */
 const INTAKE_CONTRACT = {
   upsert: withPlace(published(MESSAGE_SCHEMAS.upsert)),

@@ -130,7 +130,7 @@ export const PropertyDocument = z.strictObject({
   expiredAt: dateTimeOrNull('When the last advert expired.'),
   createdAt: dateTimeOrNull('When it appeared.'),
   updatedAt: dateTimeOrNull('When it last changed.'),
-  lastCrawledAt: dateTimeOrNull('When a live advert was last seen.'),
+  lastCrawledAt: dateTimeOrNull('When a live advert, or any if none is live, was last seen.'),
   lastCrawledAdvert: uuid('UUID of that advert.').nullable(),
   locations: Coordinates.nullable(),
   pictures: list(z.string(), 'URLs.'),

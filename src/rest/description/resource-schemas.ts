@@ -321,7 +321,7 @@ const OWN_GROUPS: Readonly<Record<keyof typeof OWN, string>> = {
   Search: 'The criteria of a saved search, and where its alerts are sent.',
   Match: 'Properties of which a search was notified.',
   PropertyDocument: 'Properties with all their adverts, as they are now.',
-  Delivery: 'Deliveries, sent or pending, with every attempt.',
+  Delivery: 'Deliveries in any state, with every attempt.',
   City: 'Communes and arrondissements, by INSEE code.',
   Department: 'Departments of France.',
   SiteCategory: 'Categories of the sites that publish adverts.',

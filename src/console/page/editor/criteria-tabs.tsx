@@ -105,7 +105,7 @@ function Groups({ isNew, isAlternative, combined, ...fields }: GroupsProps) {
 function useFocusedTab(setTab: (tab: number) => void) {
   const section = useRef<HTMLElement>(null);
   const isMoved = useRef(false);
-  // A delayed effect of the rendering before the move could run after it, and find the former tabs.
+  // Not `useEffect`: an effect of the former rendering could run after the move, and find the former tabs.
   useLayoutEffect(() => {
     if (!isMoved.current) return;
     isMoved.current = false;

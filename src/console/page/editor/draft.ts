@@ -1,4 +1,4 @@
-/** An edited search: the values of its fields, and the body for the interface. */
+/** An edited search: the values of its fields, and the body of its request. */
 
 import { cityLabel, type LocationDocument, type Ring, type SearchDocument } from '../documents.ts';
 import {
@@ -13,7 +13,7 @@ import {
 import { type NearbyPoint, pointBody, pointOf } from './nearby-points.ts';
 
 export interface ChosenPlace {
-  /** As the interface expects it: an IRI or a zip code. */
+  /** As requests contain it: an IRI or a zip code. */
   readonly value: string;
   readonly label: string;
   /** The INSEE code of a commune or a department, or a zip code. */

@@ -35,7 +35,7 @@ import { consumeMade, keepMade, readStored, removeStored, type StoredSearch, sav
 import { useUnsaved, type Writing } from './unsaved.ts';
 import { violationsOf } from './violations.ts';
 
-/** The map shows this many of the properties that the preview counts. */
+/** Maximum properties of the preview that the map shows. */
 const PLACES = 2_000;
 
 /** `id`: `new`, or the id of a search that is read before it is changed. */

@@ -71,7 +71,7 @@ async function changeStored(
   }
 }
 
-/** The search that this page created last, until its editor has confirmed it. */
+/** The search that this page created last, until its editor has reported it as saved. */
 let made: string | null = null;
 
 export function keepMade(iri: string): void {

@@ -1,7 +1,7 @@
 /**
- * The base map in world coordinates, from two files of this server: outlines of the departments (IGN Admin Express,
- * Licence Ouverte) and of the neighbouring countries (Natural Earth), and the names of the larger communes. The
- * communes of a department are read when they are shown.
+ * The base map in world coordinates, from two files of this server. One has the outlines of the departments (IGN Admin
+ * Express, Licence Ouverte) and of the neighbouring countries (Natural Earth), the other the names of the larger
+ * communes. The communes of a department are read when they are shown.
  */
 
 import { feature, mesh } from 'topojson-client';

@@ -21,7 +21,7 @@ export function paintBase(frame: Frame, picture: BasePicture): void {
   if (!picture.hasTiles) paintNames(frame, picture);
 }
 
-/** About 600 metres: the largest distance between the outlines of departments and the shore. */
+/** About 300 metres on each side, because the outlines of departments cut off harbours. */
 const SHORE_REACH = 0.00002;
 /** Four kilometres on each side, because the two sides of a border come from different sources. */
 const BORDER_REACH = 0.0003;
@@ -34,7 +34,7 @@ export function paintLand(frame: Frame, { base, colours }: BasePicture): void {
   context.lineCap = 'butt';
   context.fillStyle = context.strokeStyle = colours.land;
   paintAbroad(frame, base);
-  // A broad line along each outline paints the shore as land, because the outlines cut off harbours.
+  // A broad line along each outline paints the shore as land.
   context.lineWidth = SHORE_REACH * scale;
   for (const outline of base.outlines.values()) {
     if (!hasCommunes || !base.communes.has(outline.code)) fillLand(frame, outline);

@@ -10,7 +10,7 @@ import { worldX, worldY } from './projection.ts';
 
 /** The zoom from which communes are shown. */
 export const COMMUNES_FROM_ZOOM = 9;
-/** Maximum departments that one call of `read` reads. */
+/** Maximum number of departments that one call of `read` reads. */
 const DEPARTMENTS_AT_ONCE = 20;
 
 /** `83` of `83137`, `974` of `97411`. */

@@ -16,8 +16,8 @@ export function kindOf({ isExpired, transactionType }: Omit<Dot, 'x' | 'y'>): Pi
 }
 
 /**
- * `pins`: newest first. The oldest are painted first, so that the newest are on top. If pins of a kind nearly cover
- * each other, only the newest is painted. Pins are placed on whole pixels, so that stamps need no resampling.
+ * `pins`: in the order of the list. The first are painted last, on top. If pins of a kind nearly cover each other, only
+ * the first is painted. Pins are placed on whole pixels, so that stamps need no resampling.
  */
 export function paintPins(frame: Frame, pins: readonly Dot[], colours: Colours): void {
   const { context, scale, originX, originY, zoom } = frame;
@@ -46,7 +46,7 @@ export function paintPins(frame: Frame, pins: readonly Dot[], colours: Colours):
 
 type PlacedPin = Dot & { readonly x: number; readonly y: number };
 
-/** The pins in the picture that are the newest of their kind in a square of a pin's radius. */
+/** The pins in the picture that are the first of their kind in a square of a pin's radius. */
 function uncovered(
   { scale, originX, originY, width, height, box }: Frame,
   pins: readonly Dot[],

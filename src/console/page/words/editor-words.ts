@@ -6,8 +6,8 @@ export const editorWords = {
   titleExample: both('2 bedrooms in Toulon, below €300,000', 'T3 à Toulon, moins de 300 000 €'),
   where: both('Where', 'Où'),
   whereHint: both(
-    'A property matches if it is in any of these places. Without a place, it may be anywhere.',
-    'Un bien correspond s’il est dans l’un de ces lieux. Sans lieu, la recherche porte partout.',
+    'A property must be in one of these places. Without a place, it may be anywhere.',
+    'Un bien doit être dans l’un de ces lieux. Sans lieu, la recherche porte partout.',
   ),
   addPlace: both('Add a city, a department or a zip code', 'Ajouter une ville, un département ou un code postal'),
   placeExample: 'Toulon, Var, 75011…',
@@ -167,8 +167,8 @@ export const editorWords = {
       `Les destinataires voient que vous, « ${name} », envoyez ces e-mails.`,
     ),
   consentHint: both(
-    'State how it was given, for example “form on the website”. Its date is the day on which you type this.',
-    'Indiquez comment il a été donné, par exemple « formulaire du site ». Sa date est celle de la saisie.',
+    'State how the consent was given, for example “form on the website”. Its date is the day on which you type this.',
+    'Indiquez comment le consentement a été donné, par exemple « formulaire du site ». Sa date est celle de la saisie.',
   ),
   consentOf: (day: string) => both(`Consent of ${day}`, `Consentement du ${day}`),
   notJson: both('This is not valid JSON.', 'Ce n’est pas du JSON valide.'),
@@ -179,7 +179,7 @@ export const editorWords = {
   ),
   satisfyNow: (count: number) =>
     both(
-      count === 1 ? 'property satisfies it now' : 'properties satisfy it now',
+      count === 1 ? 'property satisfies the search now' : 'properties satisfy the search now',
       count < 2 ? 'bien convient aujourd’hui' : 'biens conviennent aujourd’hui',
     ),
   perDay: both('a day', 'par jour'),
@@ -195,7 +195,7 @@ export const editorWords = {
         : `Pas encore de moyenne par jour : le ${day} est le premier jour avec des données.`,
     ),
   lessThan: (few: string) => both(`less than ${few}`, `moins de ${few}`),
-  whatCosts: both('What rules out the most properties', 'Ce qui écarte le plus de biens'),
+  whatCosts: both('Criteria that exclude the most properties', 'Critères qui écartent le plus de biens'),
   without: (criterion: string) => both(`without “${criterion}”`, `sans « ${criterion} »`),
   save: both('Save', 'Enregistrer'),
   saved: both('Saved.', 'Enregistré.'),
