@@ -136,6 +136,16 @@ test('(d) two posts of one attempt are not a retry, but two posts of the same se
   assert.match(await audit(answered, [first, second, again, last]), /\(d\) post 3 arrived 500 ms/);
 });
 
+test('(d) a post that waits unread until after the next attempt is compared at the place of its own attempt', async () => {
+  const { delivery, posts } = history([{ status: null }, BAD, OK], 'delivered');
+  const [unread, second, third] = posts as [ReceivedPost, ReceivedPost, ReceivedPost];
+  const late = { ...unread, receivedAt: third.receivedAt - 600 };
+  const lease = { seenDelivered: new Map<string, number>(), leaseMs: DELAY_MS * 2 };
+  assert.doesNotMatch(await audit(delivery, [second, late, third], ['d1'], lease), /\(d\)/);
+  const early = { ...third, receivedAt: second.receivedAt + 500 };
+  assert.match(await audit(delivery, [second, late, early], ['d1'], lease), /\(d\) post 3 arrived 500 ms/);
+});
+
 test('(e) a signature by another key, or of another time, is found', async () => {
   const { delivery, posts } = history([OK], 'delivered');
   assert.match(

@@ -167,8 +167,9 @@ function auditTriedAgain(
 
 /**
  * If an attempt died with its process, its start counts as its end. A post may wait unread in the kernel until its
- * attempt has timed out, so the receiver's clock counts only for answered attempts. An unanswered attempt may have made
- * no post, or two with the same timestamp.
+ * attempt has timed out and the next one was answered. So posts are compared in the order of their timestamps, and the
+ * receiver's clock counts only for answered attempts. An unanswered attempt may have made no post, or two with the same
+ * timestamp.
  */
 function auditGaps(
   { attempts }: AuditedDelivery,
@@ -188,14 +189,15 @@ function auditGaps(
     }
   }
   const wereAllAnswered = attempts.every(({ statusCode }) => statusCode !== null);
-  for (const [position, next] of posts.entries()) {
-    const before = posts[position - 1];
+  const inOrder = posts.toSorted((one, other) => timestampOf(one) - timestampOf(other));
+  for (const [position, next] of inOrder.entries()) {
+    const before = inOrder[position - 1];
     const wasAnswered = posts.length === attempts.length && attempts[position - 1]?.statusCode !== null;
     if (before === undefined || !wasAnswered) continue;
     if (!wereAllAnswered && timestampOf(next) === timestampOf(before)) continue;
     const gapMs = next.receivedAt - before.receivedAt;
     if (gapMs < retryDelayMs - CLOCK_TOLERANCE_MS) {
-      const all = JSON.stringify({ attempts, posts: posts.map((post) => ({ ...post, body: undefined })) });
+      const all = JSON.stringify({ attempts, posts: inOrder.map((post) => ({ ...post, body: undefined })) });
       faults.push(`(d) post ${position + 1} arrived ${gapMs} ms after the previous one: ${all}`);
     }
   }
