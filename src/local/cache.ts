@@ -38,15 +38,27 @@ export async function cacheEntry(
   try {
     await chmod(staging, 0o755);
     await make(staging);
-    // Another process may have built the entry meanwhile. If the entry is not usable, it is absent or damaged.
-    if (!(await isUsable(entry))) {
+    // Replaces no entry that another process has built meanwhile and may be using. Other entries are damaged.
+    if (!(await renameIfAbsent(staging, entry)) && !(await isUsable(entry))) {
       await rm(entry, { recursive: true, force: true });
-      await rename(staging, entry);
+      if (!(await renameIfAbsent(staging, entry)) && !(await isUsable(entry)))
+        throw new Error(`${entry} is not usable. Delete it, then try again.`);
     }
     return entry;
   } finally {
     await rm(staging, { recursive: true, force: true });
   }
+}
+
+/** Renames a directory. False if the new name exists, except as an empty directory. */
+async function renameIfAbsent(from: string, to: string): Promise<boolean> {
+  return rename(from, to).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (['ENOTEMPTY', 'EEXIST', 'ENOTDIR'].includes(error.code ?? '')) return false;
+      throw error;
+    },
+  );
 }
 
 /** Makes new directories accessible to all users, regardless of the umask. */
