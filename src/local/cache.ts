@@ -37,7 +37,13 @@ export async function cacheEntry(
   const staging = await mkdtemp(join(cacheDir, STAGING));
   try {
     await chmod(staging, 0o755);
-    await make(staging);
+    try {
+      await make(staging);
+    } catch (error) {
+      // The download may have failed only here.
+      if (await isUsable(entry)) return entry;
+      throw error;
+    }
     // Replaces no entry that another process has built meanwhile and may be using. Other entries are damaged.
     if (!(await renameIfAbsent(staging, entry)) && !(await isUsable(entry))) {
       await rm(entry, { recursive: true, force: true });

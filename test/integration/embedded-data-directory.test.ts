@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, chmod, chown, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { access, chmod, chown, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { succeeds } from '../../src/engine/actor/waiting.ts';
@@ -75,7 +75,7 @@ test('a cache that another user could change is refused, regardless of its conte
   assert.equal(await take(), join(path, 'planted'));
 });
 
-test('of many builders of one cache entry, the first one’s is kept for all, and a damaged entry is replaced', async (t) => {
+test('processes that build one cache entry all use the first one’s, even if their own build fails, and replace a damaged one', async (t) => {
   const path = await emptyDirectory(t);
   const build = async (): Promise<number> => {
     const isUsable = (entry: string) => succeeds(access(join(entry, 'complete')));
@@ -88,6 +88,16 @@ test('of many builders of one cache entry, the first one’s is kept for all, an
     assert.equal(new Set(files).size, 1, `round ${round}`);
     assert.deepEqual(await readdir(path), ['built']);
   }
+  const failing = cacheEntry(
+    path,
+    'built elsewhere',
+    async (entry) => succeeds(access(entry)),
+    async () => {
+      await mkdir(join(path, 'built elsewhere'));
+      throw new Error('no mirror answers');
+    },
+  );
+  assert.equal(await failing, join(path, 'built elsewhere'));
   await rename(join(path, 'built', 'complete'), join(path, 'built', 'damaged'));
   await build();
   assert.deepEqual(await readdir(join(path, 'built')), ['complete']);
