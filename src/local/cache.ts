@@ -67,9 +67,12 @@ async function renameIfAbsent(from: string, to: string): Promise<boolean> {
   );
 }
 
-/** Makes new directories accessible to all users, regardless of the umask. */
+/**
+ * Makes new directories accessible to all users, regardless of the umask. Never makes one that all users can write to,
+ * which another process would refuse.
+ */
 async function createForAll(directory: string): Promise<void> {
-  const first = await mkdir(directory, { recursive: true });
+  const first = await mkdir(directory, { recursive: true, mode: 0o755 });
   for (let path = directory; first !== undefined && path.startsWith(first); path = dirname(path)) {
     await chmod(path, 0o755);
   }
