@@ -37,11 +37,18 @@ export async function cacheEntry(
   const staging = await mkdtemp(join(cacheDir, STAGING));
   try {
     await chmod(staging, 0o755);
-    await make(staging);
-    // Another process may have built the entry meanwhile. If the entry is not usable, it is absent or damaged.
-    if (!(await isUsable(entry))) {
+    try {
+      await make(staging);
+    } catch (error) {
+      // The download may have failed only here.
+      if (await isUsable(entry)) return entry;
+      throw error;
+    }
+    // Replaces no entry that another process has built meanwhile and may be using. Other entries are damaged.
+    if (!(await renameIfAbsent(staging, entry)) && !(await isUsable(entry))) {
       await rm(entry, { recursive: true, force: true });
-      await rename(staging, entry);
+      if (!(await renameIfAbsent(staging, entry)) && !(await isUsable(entry)))
+        throw new Error(`${entry} is not usable. Delete it, then try again.`);
     }
     return entry;
   } finally {
@@ -49,9 +56,23 @@ export async function cacheEntry(
   }
 }
 
-/** Makes new directories accessible to all users, regardless of the umask. */
+/** Renames a directory. False if the new name exists, except as an empty directory. */
+async function renameIfAbsent(from: string, to: string): Promise<boolean> {
+  return rename(from, to).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (['ENOTEMPTY', 'EEXIST', 'ENOTDIR'].includes(error.code ?? '')) return false;
+      throw error;
+    },
+  );
+}
+
+/**
+ * Makes new directories accessible to all users, regardless of the umask. Never makes one that all users can write to,
+ * which another process would refuse.
+ */
 async function createForAll(directory: string): Promise<void> {
-  const first = await mkdir(directory, { recursive: true });
+  const first = await mkdir(directory, { recursive: true, mode: 0o755 });
   for (let path = directory; first !== undefined && path.startsWith(first); path = dirname(path)) {
     await chmod(path, 0o755);
   }

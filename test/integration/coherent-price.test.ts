@@ -160,7 +160,7 @@ describe('the median of a market', () => {
   });
 });
 
-test('of a new market is computed during intake, and the next leader starts with it', async (t) => {
+test('the median of a new market is computed during intake, and the next leader starts with it', async (t) => {
   const servers = await startTestServers(t);
   const database = connectDatabase(t, servers.postgres.url);
   const crawler = await connectCrawler(t, servers.nats.url);

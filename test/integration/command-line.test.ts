@@ -8,7 +8,6 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { migrate } from '../../src/engine/store/database.ts';
 import { connectTestBroker } from '../support/broker.ts';
-
 import { runVigie, spawnVigie } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { numberedFlat } from '../support/intake.ts';

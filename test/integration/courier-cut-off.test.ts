@@ -10,10 +10,10 @@ import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
-async function openScene(t: TestContext, attemptTimeoutMs: number) {
+async function openScene(t: TestContext, attemptTimeoutMs: number, silentMarginMs = 3_000) {
   const cleanup = lastFirst(t);
   const receiver = await startWebhookReceiver(cleanup);
-  const stage = await openDeliveryStage(cleanup, { retryDelayMs: 200, silentMarginMs: 3_000, attemptTimeoutMs });
+  const stage = await openDeliveryStage(cleanup, { retryDelayMs: 200, silentMarginMs, attemptTimeoutMs });
   const url = new URL(stage.servers.postgres.url);
   const proxy = await startTcpProxy(cleanup, Number(url.port));
   url.port = String(proxy.port);
@@ -37,7 +37,7 @@ async function openScene(t: TestContext, attemptTimeoutMs: number) {
 }
 
 test('a 200 that is recorded late counts as delivered, even after attempts of other couriers', async (t) => {
-  const { receiver, stage, proxy, proxied, publish, rows, untilStreamIsEmpty } = await openScene(t, 5_000);
+  const { receiver, stage, proxy, proxied, publish, rows, untilStreamIsEmpty } = await openScene(t, 5_000, 1_000);
   const [first, second] = [createGate(), createGate()];
   receiver.script(
     '/hook',

@@ -10,7 +10,7 @@ import { ROOT } from '../support/checkout.ts';
 import { CACHE, startTestPostgres, temporaryDirectory } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { startShippedNats } from '../support/shipped-nats.ts';
-import { untilIs } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 
 /** `openssl rand -hex` may generate such a password: without quotes NATS would read it as a number. */
 const NUMERIC_SECRET = '4e5f6a';
@@ -71,9 +71,13 @@ async function checkRights(t: TestContext, access: Access): Promise<void> {
 
   const late = await connectCrawler(t, access);
   const ask = async (subject: string, body: object) =>
-    (await late.request(subject, JSON.stringify(body))).json<{ readonly message: { readonly data: string } }>();
-  const missed = await ask('$JS.API.STREAM.MSG.GET.REJECTED', { seq: 1, next_by_subj: 'adverts-rejected.unknown' });
-  assert.equal(Buffer.from(missed.message.data, 'base64').toString(), heard[0]);
+    (await late.request(subject, JSON.stringify(body))).json<{ readonly message?: { readonly data: string } }>();
+  // NATS may deliver a message to subscribers before it has stored it.
+  const { message } = await until(
+    () => ask('$JS.API.STREAM.MSG.GET.REJECTED', { seq: 1, next_by_subj: 'adverts-rejected.unknown' }),
+    (answer) => answer.message !== undefined,
+  );
+  assert.equal(Buffer.from(message?.data ?? '', 'base64').toString(), heard[0]);
 
   const deliverAnywhere = {
     stream_name: 'REJECTED',

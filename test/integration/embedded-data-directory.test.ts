@@ -3,9 +3,10 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, chown, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { access, chmod, chown, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { succeeds } from '../../src/engine/actor/waiting.ts';
 import { cacheEntry } from '../../src/local/cache.ts';
 import { cacheDirectory, openDataDirectory } from '../../src/local/data-directory.ts';
 import { LOADER, moduleUrl } from '../support/checkout.ts';
@@ -72,6 +73,34 @@ test('a cache that another user could change is refused, regardless of its conte
   await assert.rejects(take(), /is writable by every user/);
   await chmod(path, 0o755);
   assert.equal(await take(), join(path, 'planted'));
+});
+
+test('processes that build one cache entry all use the first one’s, even if their own build fails, and replace a damaged one', async (t) => {
+  const path = await emptyDirectory(t);
+  const build = async (): Promise<number> => {
+    const isUsable = (entry: string) => succeeds(access(join(entry, 'complete')));
+    const entry = await cacheEntry(path, 'built', isUsable, (staging) => writeFile(join(staging, 'complete'), ''));
+    return (await stat(join(entry, 'complete'))).ino;
+  };
+  for (let round = 0; round < 10; round++) {
+    await rm(join(path, 'built'), { recursive: true, force: true });
+    const files = await Promise.all(Array.from({ length: 8 }, build));
+    assert.equal(new Set(files).size, 1, `round ${round}`);
+    assert.deepEqual(await readdir(path), ['built']);
+  }
+  const failing = cacheEntry(
+    path,
+    'built elsewhere',
+    async (entry) => succeeds(access(entry)),
+    async () => {
+      await mkdir(join(path, 'built elsewhere'));
+      throw new Error('no mirror answers');
+    },
+  );
+  assert.equal(await failing, join(path, 'built elsewhere'));
+  await rename(join(path, 'built', 'complete'), join(path, 'built', 'damaged'));
+  await build();
+  assert.deepEqual(await readdir(join(path, 'built')), ['complete']);
 });
 
 test('a lock file that is a link is refused', async (t) => {

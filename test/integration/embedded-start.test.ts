@@ -6,12 +6,12 @@ import { chown, readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { freePort } from '../../src/local/child-server.ts';
 import { cacheDirectory } from '../../src/local/data-directory.ts';
 import { findPostgresBinaries } from '../../src/local/postgres-cluster.ts';
 import { LOADER, moduleUrl } from '../support/checkout.ts';
 import { runVigie, startDaemon } from '../support/daemon.ts';
 import { numberedFlat } from '../support/intake.ts';
+import { portForLater } from '../support/loopback.ts';
 import { copyTestCluster, emptyDirectory, type TestServer } from '../support/servers.ts';
 
 const run = promisify(execFile);
@@ -28,7 +28,7 @@ const EMBEDDED = { postgres: absent(), nats: absent() };
 test('crawlers find the embedded NATS by its port, the ready line, a file and a command', async (t) => {
   const dataDir = await emptyDirectory(t);
   await copyTestCluster(dataDir);
-  const port = await freePort();
+  const port = await portForLater();
   const settings = {
     ...{ VIGIE_DATA_DIR: dataDir, PATH: searched },
     VIGIE_NATS_PORT: String(port),

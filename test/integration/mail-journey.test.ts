@@ -14,7 +14,8 @@ import { until, untilIs } from '../support/until.ts';
 const SETTINGS = {
   VIGIE_MAIL_FROM: 'Vigie <alerts@vigie.example>',
   VIGIE_PUBLIC_URL: 'https://vigie.example/api/',
-  VIGIE_MAIL_GATHER_MS: '500',
+  // Long enough to record, on a busy machine too, all adverts that a test publishes at once.
+  VIGIE_MAIL_GATHER_MS: '3000',
 };
 
 interface FeedItem {

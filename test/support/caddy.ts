@@ -9,8 +9,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { succeeds } from '../../src/engine/actor/waiting.ts';
 import { cacheEntry, unpackDebianPackages } from '../../src/local/cache.ts';
-import { freePort, startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
+import { startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
 import { ROOT } from './checkout.ts';
+import { portForLater } from './loopback.ts';
 import { CACHE, type Cleanup, temporaryDirectory } from './servers.ts';
 
 const run = promisify(execFile);
@@ -42,7 +43,7 @@ export interface Caddy {
 export async function startCaddy(cleanup: Cleanup, upstream: string): Promise<Caddy> {
   const program = await findCaddy();
   const directory = await temporaryDirectory('caddy');
-  const [port, plainPort] = [await freePort(), await freePort()];
+  const [port, plainPort] = [await portForLater(), await portForLater()];
   const config = join(directory, 'Caddyfile');
   await writeFile(
     config,

@@ -10,10 +10,11 @@ import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { succeeds } from '../../src/engine/actor/waiting.ts';
 import { cacheEntry, unpackDebianPackages } from '../../src/local/cache.ts';
-import { freePort, setprivArguments, startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
+import { setprivArguments, startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
 import { giveDirectory, serverUser } from '../../src/local/ownership.ts';
 import { queryOnce } from './database.ts';
 import { debian13Sources } from './debian-13.ts';
+import { portForLater } from './loopback.ts';
 import { CACHE, type Cleanup, type TestPostgres, temporaryDirectory, testServer } from './servers.ts';
 
 const run = promisify(execFile);
@@ -118,7 +119,7 @@ export async function startExternalPostgres(
   const making = { command: join(programs, 'initdb'), args: initdb, stopSignal: 'SIGKILL', user } as const;
   await run('setpriv', setprivArguments(making), { cwd: directory, env: environment });
   const server = await testServer(cleanup, directory, async ({ port = 0 }) => {
-    const listensOn = port === 0 ? await freePort() : port;
+    const listensOn = port === 0 ? await portForLater() : port;
     const all = { listen_addresses: '127.0.0.1', unix_socket_directories: '', ...settings, port: String(listensOn) };
     const child = await startChildServer({
       name: 'external PostgreSQL',

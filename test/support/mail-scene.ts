@@ -27,7 +27,7 @@ import type { Cleanup } from './servers.ts';
 import { type SmtpReceiver, startSmtpReceiver } from './smtp-receiver.ts';
 import { runStatements } from './statements.ts';
 import { quietSupervisor } from './supervisor.ts';
-import { until } from './until.ts';
+import { until, untilIs } from './until.ts';
 
 /** Long enough for a server to answer in time on any machine. */
 const PATIENT_MS = 60_000;
@@ -72,7 +72,7 @@ export interface MailScene {
   ): Promise<Uuid[]>;
   start(options?: MailStart): ReturnType<typeof startMailing>;
   rows(): Promise<readonly MailItemRow[]>;
-  /** Resolves with the items once none is open. */
+  /** Resolves with the items once none is open and every outcome is in `settled`. */
   untilAllEnded(): Promise<readonly MailItemRow[]>;
   /** State and number of attempts of each item, as `delivered 1`. */
   states(): Promise<readonly string[]>;
@@ -102,6 +102,7 @@ export async function openMailScene(
   closers.push(() => database.end());
   const smtp = await startSmtpReceiver({ after: (work) => closers.push(work) });
   const settled: SettledMail[] = [];
+  const started: ReturnType<typeof startMailing>[] = [];
 
   async function rows(): Promise<readonly MailItemRow[]> {
     const { rows: found } = await database.query<MailItemRow>(
@@ -112,7 +113,12 @@ export async function openMailScene(
 
   const newClient = async (name: string) => (await createClient(database, { name })).id;
   const client = await newClient('default');
-  const untilAllEnded = () => until(rows, (found) => found.every(({ state }) => ENDED.has(state)));
+  async function untilAllEnded(): Promise<readonly MailItemRow[]> {
+    const ended = await until(rows, (found) => found.every(({ state }) => ENDED.has(state)));
+    // Other connections may see an outcome before the process that recorded it has the answer, and reports it.
+    await untilIs(() => started.reduce((sum, { inFlight }) => sum + inFlight, 0), 0);
+    return ended;
+  }
 
   return {
     database,
@@ -157,6 +163,7 @@ export async function openMailScene(
         onTransientError: (what, error) => assertNever(what, error),
         ...options,
       });
+      started.push(mailing);
       closers.push(() => mailing.drain());
       return mailing;
     },

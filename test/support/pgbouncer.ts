@@ -10,8 +10,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { succeeds } from '../../src/engine/actor/waiting.ts';
 import { cacheEntry, unpackDebianPackages } from '../../src/local/cache.ts';
-import { freePort, startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
+import { startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
 import { cacheDirectory } from '../../src/local/data-directory.ts';
+import { portForLater } from './loopback.ts';
 import { type Cleanup, temporaryDirectory } from './servers.ts';
 
 const run = promisify(execFile);
@@ -43,7 +44,7 @@ export async function startPgbouncer(
 ): Promise<string> {
   const directory = await temporaryDirectory('pgbouncer');
   const target = new URL(databaseUrl);
-  const port = await freePort();
+  const port = await portForLater();
   const config = join(directory, 'pgbouncer.ini');
   const lines = [
     '[databases]',
@@ -71,7 +72,7 @@ export async function startPgbouncer(
   });
   cleanup.after(async () => {
     await server.stop();
-    await rm(directory, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true, maxRetries: 10 });
   });
   await run('chmod', ['755', directory]);
   await waitUntilReady(server, READY_TIMEOUT_MS, () => accepts(port));

@@ -18,6 +18,7 @@ import { cacheDirectory } from '../../src/local/data-directory.ts';
 import { startNatsServer } from '../../src/local/nats-server.ts';
 import { postgresHome, startPostgres } from '../../src/local/postgres.ts';
 import { ensureCluster, findPostgresBinaries } from '../../src/local/postgres-cluster.ts';
+import { until } from './until.ts';
 
 const run = promisify(execFile);
 
@@ -142,7 +143,8 @@ export async function testServer(
   cleanup.after(async () => {
     for (const end of (server !== null && users.get(server.url)) || []) await end();
     await server?.stop();
-    await rm(dataDir, { recursive: true, force: true });
+    // Processes of a killed server may still be ending.
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 10 });
   });
   server = await start({});
   const { url } = server;
@@ -162,9 +164,18 @@ export async function testServer(
       server = null;
     },
     async restart() {
-      server ??= await start({ port });
+      server ??= await until(
+        () => start({ port }).catch(nullIfPortIsTaken),
+        (started) => started !== null,
+      );
     },
   };
+}
+
+/** While a server is down, a program that asks the kernel for a free port may get its port. */
+function nullIfPortIsTaken(error: Error): null {
+  if (/address already in use|another program listens/i.test(error.message)) return null;
+  throw error;
 }
 
 /** By default its name has characters that shells, URLs and configuration may misread, for tests of the servers. */
