@@ -12,11 +12,10 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { connectBroker } from '../../src/engine/broker/connection.ts';
 import { migrate } from '../../src/engine/store/database.ts';
-import { freePort } from '../../src/local/child-server.ts';
 import { createApiKey, runVigie, type Settings, spawnVigie, startDaemon } from '../support/daemon.ts';
 import { listenOnLoopback } from '../support/loopback.ts';
 import { restClient } from '../support/rest-client.ts';
-import { emptyDirectory, startTestNats, startTestPostgres, type TestServer } from '../support/servers.ts';
+import { emptyDirectory, ownPort, startTestNats, startTestPostgres, type TestServer } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
 /** No server listens on this port, and ordinary users may not bind it. */
@@ -69,7 +68,7 @@ test('if a server stops answering during start-up, the daemon waits for it and t
     near.pipe(far).pipe(near);
   });
   const url = Object.assign(new URL(postgres.url), { port: String(await listenOnLoopback(t, network)) });
-  const [api, operations] = [await freePort(), await freePort()];
+  const [api, operations] = [await ownPort(), await ownPort()];
   const settings = { VIGIE_API_ADDRESS: `127.0.0.1:${api}`, VIGIE_OPERATIONS_ADDRESS: `127.0.0.1:${operations}` };
   const daemon = spawnVigie(['serve'], { postgres: { url: url.href }, nats: DEAD.nats }, { settings });
   t.after(() => void daemon.kill('SIGKILL'));

@@ -9,9 +9,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { succeeds } from '../../src/engine/actor/waiting.ts';
 import { cacheEntry, unpackDebianPackages } from '../../src/local/cache.ts';
-import { freePort, startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
+import { startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
 import { ROOT } from './checkout.ts';
-import { CACHE, type Cleanup, temporaryDirectory } from './servers.ts';
+import { CACHE, type Cleanup, ownPort, temporaryDirectory } from './servers.ts';
 
 const run = promisify(execFile);
 const CADDYFILE = join(ROOT, 'config/Caddyfile');
@@ -42,7 +42,7 @@ export interface Caddy {
 export async function startCaddy(cleanup: Cleanup, upstream: string): Promise<Caddy> {
   const program = await findCaddy();
   const directory = await temporaryDirectory('caddy');
-  const [port, plainPort] = [await freePort(), await freePort()];
+  const [port, plainPort] = [await ownPort(), await ownPort()];
   const config = join(directory, 'Caddyfile');
   await writeFile(
     config,

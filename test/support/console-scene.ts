@@ -2,12 +2,11 @@
 
 import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
-import { freePort } from '../../src/local/child-server.ts';
 import { openPage } from './browser.ts';
 import { createApiKey, type Settings, startDaemon } from './daemon.ts';
 import { connectCrawler } from './intake.ts';
 import { restClient } from './rest-client.ts';
-import { type Cleanup, startTestServers } from './servers.ts';
+import { type Cleanup, ownPort, startTestServers } from './servers.ts';
 import { startWebhookReceiver } from './webhook-receiver.ts';
 
 export interface Sample {
@@ -30,7 +29,7 @@ export async function openConsole(cleanup: Cleanup, more: Settings = {}) {
     startTestServers(cleanup),
     startWebhookReceiver(cleanup),
     openPage(cleanup),
-    freePort(),
+    ownPort(),
   ]);
   const settings = { VIGIE_API_ADDRESS: `127.0.0.1:${port}`, ...more };
   let daemon = await startDaemon(cleanup, servers, settings);

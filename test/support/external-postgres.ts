@@ -10,7 +10,7 @@ import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { succeeds } from '../../src/engine/actor/waiting.ts';
 import { cacheEntry, unpackDebianPackages } from '../../src/local/cache.ts';
-import { freePort, setprivArguments, startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
+import { setprivArguments, startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
 import { giveDirectory, serverUser } from '../../src/local/ownership.ts';
 import { queryOnce } from './database.ts';
 import { debian13Sources } from './debian-13.ts';
@@ -117,9 +117,8 @@ export async function startExternalPostgres(
   const initdb = [`--pgdata=${data}`, '--username=postgres', '--auth=trust', '--encoding=UTF8', '--no-sync'];
   const making = { command: join(programs, 'initdb'), args: initdb, stopSignal: 'SIGKILL', user } as const;
   await run('setpriv', setprivArguments(making), { cwd: directory, env: environment });
-  const server = await testServer(cleanup, directory, async ({ port = 0 }) => {
-    const listensOn = port === 0 ? await freePort() : port;
-    const all = { listen_addresses: '127.0.0.1', unix_socket_directories: '', ...settings, port: String(listensOn) };
+  const server = await testServer(cleanup, directory, async ({ port }) => {
+    const all = { listen_addresses: '127.0.0.1', unix_socket_directories: '', ...settings, port: String(port) };
     const child = await startChildServer({
       name: 'external PostgreSQL',
       command: join(programs, 'postgres'),
@@ -131,9 +130,9 @@ export async function startExternalPostgres(
       stopTimeoutMs: STOP_TIMEOUT_MS,
       user,
     });
-    const superuserUrl = `postgres://postgres@127.0.0.1:${listensOn}/postgres`;
+    const superuserUrl = `postgres://postgres@127.0.0.1:${port}/postgres`;
     await waitUntilReady(child, READY_TIMEOUT_MS, () => queryOnce(superuserUrl, 'select 1').catch(() => null));
-    return { ...child, url: `postgres://vigie@127.0.0.1:${listensOn}/vigie` };
+    return { ...child, url: `postgres://vigie@127.0.0.1:${port}/vigie` };
   });
   const superuserUrl = server.url.replace('vigie@', 'postgres@');
   const maintenanceUrl = superuserUrl.replace(/vigie$/, 'postgres');

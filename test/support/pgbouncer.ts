@@ -10,9 +10,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { succeeds } from '../../src/engine/actor/waiting.ts';
 import { cacheEntry, unpackDebianPackages } from '../../src/local/cache.ts';
-import { freePort, startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
+import { startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
 import { cacheDirectory } from '../../src/local/data-directory.ts';
-import { type Cleanup, temporaryDirectory } from './servers.ts';
+import { type Cleanup, ownPort, temporaryDirectory } from './servers.ts';
 
 const run = promisify(execFile);
 
@@ -43,7 +43,7 @@ export async function startPgbouncer(
 ): Promise<string> {
   const directory = await temporaryDirectory('pgbouncer');
   const target = new URL(databaseUrl);
-  const port = await freePort();
+  const port = await ownPort();
   const config = join(directory, 'pgbouncer.ini');
   const lines = [
     '[databases]',

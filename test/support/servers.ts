@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { succeeds } from '../../src/engine/actor/waiting.ts';
 import { cacheEntry } from '../../src/local/cache.ts';
-import type { EmbeddedServer } from '../../src/local/child-server.ts';
+import { type EmbeddedServer, tryPort } from '../../src/local/child-server.ts';
 import { cacheDirectory } from '../../src/local/data-directory.ts';
 import { startNatsServer } from '../../src/local/nats-server.ts';
 import { postgresHome, startPostgres } from '../../src/local/postgres.ts';
@@ -124,6 +124,25 @@ export async function startTestNats(
   );
 }
 
+/**
+ * Ports that the kernel assigns to no one: Linux assigns 32768 and above. `fetch` refuses some ports below 11000. Each
+ * of the test processes that run together takes its ports from another hundred.
+ */
+const PORTS = { first: 11_000, ofProcess: 100, processes: 210 };
+let portCount = 0;
+
+/**
+ * A port for a server that starts later or again. Meanwhile, a test in another process would soon get a port that the
+ * kernel assigns (`freePort`).
+ */
+export async function ownPort(): Promise<number> {
+  for (;;) {
+    const port = PORTS.first + (process.pid % PORTS.processes) * PORTS.ofProcess + (portCount % PORTS.ofProcess);
+    portCount += 1;
+    if (await succeeds(tryPort('127.0.0.1', port))) return port;
+  }
+}
+
 /** By URL of a server: functions that run before the server ends with its test. */
 const users = new Map<string, (() => Promise<unknown>)[]>();
 
@@ -132,21 +151,22 @@ export function endBefore({ url }: { readonly url: string }, end: () => Promise<
   users.set(url, [...(users.get(url) ?? []), end]);
 }
 
-/** The server keeps its port: `start` gets it from the second start on. */
+/** The server keeps its port. */
 export async function testServer(
   cleanup: Cleanup,
   dataDir: string,
-  start: (options: { port?: number }) => Promise<EmbeddedServer>,
+  start: (options: { port: number }) => Promise<EmbeddedServer>,
 ): Promise<TestServer> {
   let server: EmbeddedServer | null = null;
   cleanup.after(async () => {
     for (const end of (server !== null && users.get(server.url)) || []) await end();
     await server?.stop();
-    await rm(dataDir, { recursive: true, force: true });
+    // Processes of a killed PostgreSQL may still be writing.
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 10 });
   });
-  server = await start({});
+  const port = await ownPort();
+  server = await start({ port });
   const { url } = server;
-  const port = Number(new URL(url).port);
   return {
     url,
     get pid() {

@@ -3,10 +3,10 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect } from 'nats';
-import { freePort, startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
+import { startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
 import { findNatsServer } from '../../src/local/nats-server.ts';
 import { ROOT } from './checkout.ts';
-import { CACHE, type Cleanup, temporaryDirectory } from './servers.ts';
+import { CACHE, type Cleanup, ownPort, temporaryDirectory } from './servers.ts';
 
 const CONFIG = join(ROOT, 'config/nats-server.conf');
 const READY_TIMEOUT_MS = 60_000;
@@ -21,7 +21,7 @@ export async function startShippedNats(
   const directory = await temporaryDirectory('shipped-nats');
   await mkdir(join(directory, 'store'));
   const binary = await findNatsServer(program, CACHE);
-  const port = await freePort();
+  const port = await ownPort();
   const shipped = await readFile(CONFIG, 'utf8');
   const config = shipped
     .replace('host: 0.0.0.0', 'host: "127.0.0.1"')
