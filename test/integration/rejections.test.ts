@@ -33,7 +33,7 @@ interface Told {
 
 async function connectNats(t: Cleanup, { nats }: TestServers): Promise<NatsConnection> {
   const { host, username: user, password: pass } = new URL(nats.url);
-  const connection = await connect({ servers: host, user, pass });
+  const connection = await connect({ servers: host, user, pass, maxReconnectAttempts: -1 });
   t.after(() => connection.close());
   return connection;
 }
@@ -202,7 +202,8 @@ test('a rejection that a NATS outage prevented is published afterwards', async (
   const blocker = await database.connect();
   await blocker.query('begin; lock table dead_letters');
   await send(connection, 'nonsense');
-  await untilIs(async () => (await database.query(`select 1 from pg_locks where not granted`)).rowCount, 1);
+  const isWaiting = async () => (await database.query('select from pg_locks where not granted')).rowCount !== 0;
+  await untilIs(isWaiting, true);
   await servers.nats.kill();
   await untilIs(() => daemon.log.some(({ status }) => status === 'disconnected'), true);
   await blocker.query('commit');

@@ -88,7 +88,8 @@ for (const { what, lock, sentOf } of WAITING) {
     const id = String(made[0]?.body['@id']).replace('/searches/', '');
     const holder = await api.database.connect();
     const { rows } = await holder.query('select id from clients where name = $1', [what]);
-    await holder.query('begin');
+    // PostgreSQL must not end this transaction as idle, even if the requests take long on a busy machine.
+    await holder.query('begin; set local idle_in_transaction_session_timeout = 0');
     await holder.query(lock, [rows[0].id]);
     let sent = 0;
     const flood = Array.from({ length: AT_ONCE }, (_, n) => {
