@@ -15,6 +15,8 @@ import { dangerOf } from './data-directory.ts';
 const STAGING = 'unfinished-';
 /** Longer than the time to build any entry. */
 const ABANDONED_MS = 3_600_000;
+/** The errors of `rename` if something other than an empty directory has the new name. */
+const EXISTS: ReadonlySet<string> = new Set(['ENOTEMPTY', 'EEXIST', 'ENOTDIR']);
 
 /**
  * Returns the path of the entry `name`. Calls `make` to fill the entry unless `isUsable` accepts the existing one. All
@@ -38,11 +40,7 @@ export async function cacheEntry(
   try {
     await chmod(staging, 0o755);
     await make(staging);
-    // Another process may have built the entry meanwhile. If the entry is not usable, it is absent or damaged.
-    if (!(await isUsable(entry))) {
-      await rm(entry, { recursive: true, force: true });
-      await rename(staging, entry);
-    }
+    await place(staging, entry, isUsable);
     return entry;
   } finally {
     await rm(staging, { recursive: true, force: true });
@@ -55,6 +53,20 @@ async function createForAll(directory: string): Promise<void> {
   for (let path = directory; first !== undefined && path.startsWith(first); path = dirname(path)) {
     await chmod(path, 0o755);
   }
+}
+
+/** Another process may have built the entry meanwhile, and may be using it: only a damaged entry is replaced. */
+async function place(staging: string, entry: string, isUsable: (path: string) => Promise<boolean>): Promise<void> {
+  const isPlaced = await rename(staging, entry).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === undefined || !EXISTS.has(error.code)) throw error;
+      return false;
+    },
+  );
+  if (isPlaced || (await isUsable(entry))) return;
+  await rm(entry, { recursive: true, force: true });
+  await rename(staging, entry);
 }
 
 async function removeAbandoned(cacheDir: string): Promise<void> {
