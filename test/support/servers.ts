@@ -125,15 +125,15 @@ export async function startTestNats(
 }
 
 /**
- * Ports that the kernel assigns to no one: Linux assigns 32768 and above. `fetch` refuses some ports below 11000. Each
- * of the test processes that run together takes its ports from another hundred.
+ * Linux assigns ports from 32768 on, and `fetch` refuses some ports below 11000. Test processes that run at the same
+ * time use different hundreds of the ports between.
  */
 const PORTS = { first: 11_000, ofProcess: 100, processes: 210 };
 let portCount = 0;
 
 /**
- * A port for a server that starts later or again. Meanwhile, a test in another process would soon get a port that the
- * kernel assigns (`freePort`).
+ * A free port for a server that a test starts later, or stops and starts again. A port that the kernel assigns
+ * (`freePort`) could meanwhile be assigned to a test in another process.
  */
 export async function ownPort(): Promise<number> {
   for (;;) {
