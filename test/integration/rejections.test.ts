@@ -202,8 +202,8 @@ test('a rejection that a NATS outage prevented is published afterwards', async (
   const blocker = await database.connect();
   await blocker.query('begin; lock table dead_letters');
   await send(connection, 'nonsense');
-  const isWaiting = async () => (await database.query('select from pg_locks where not granted')).rowCount !== 0;
-  await untilIs(isWaiting, true);
+  const waiting = `select from pg_locks where relation = 'dead_letters'::regclass and not granted`;
+  await untilIs(async () => (await database.query(waiting)).rowCount !== 0, true);
   await servers.nats.kill();
   await untilIs(() => daemon.log.some(({ status }) => status === 'disconnected'), true);
   await blocker.query('commit');
