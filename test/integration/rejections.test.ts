@@ -12,7 +12,7 @@ import { PRICE_HELD } from '../support/adverts.ts';
 import { tuned } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { numberedFlat, numberedUuid } from '../support/intake.ts';
-import { metricOf } from '../support/operator-scene.ts';
+import { metricOf, readinessOf } from '../support/operator-scene.ts';
 import { type Cleanup, lastFirst, startTestServers, type TestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { until, untilIs } from '../support/until.ts';
@@ -205,13 +205,13 @@ test('a rejection that a NATS outage prevented is published afterwards', async (
   const waiting = `select from pg_locks where relation = 'dead_letters'::regclass and not granted`;
   await untilIs(async () => (await database.query(waiting)).rowCount !== 0, true);
   await servers.nats.kill();
-  await untilIs(() => daemon.log.some(({ status }) => status === 'disconnected'), true);
+  await untilIs(async () => (await readinessOf(daemon)).checks.nats?.status, 'failed');
   await blocker.query('commit');
   blocker.release();
   // On a busy machine the leader may resign before that. The message is then redelivered after the outage.
   await until(async () => {
     const { rowCount } = await database.query('select 1 from dead_letters');
-    return rowCount === 1 || (await (await fetch(`${daemon.operationsUrl}/readyz`)).text()).includes('leadership');
+    return rowCount === 1 || (await readinessOf(daemon)).text.includes('leadership');
   }, Boolean);
   await servers.nats.restart();
   await until(
