@@ -170,5 +170,8 @@ test('a request of an idle pull does not end before the next one waits', async (
   });
   const pull = pullRetries(broker, {});
   t.after(() => pull.stop());
-  await untilIs(() => followed, 3);
+  await until(
+    async () => followed,
+    (count) => count >= 3,
+  );
 });
