@@ -86,7 +86,7 @@ const closers: (() => Promise<unknown>)[] = [];
 async function main(): Promise<number> {
   const mounts = isInside || canMount();
   if (mounts && !isInside) return runInNamespace(fileURLToPath(import.meta.url));
-  if (!mounts) console.log('This machine does not permit mounting a small disk: the fault "full disk" is skipped.');
+  if (!mounts) console.log('This machine does not permit mounting small disks: faults with full disks are skipped.');
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => void closeAll().finally(() => process.exit(1)));
   }

@@ -5,7 +5,7 @@
  * - how long deliveries to healthy endpoints take while a fifth of all endpoints hang with long queues;
  * - how much a recovery of many waiting deliveries delays new ones;
  * - the cost of many waiting retries;
- * - how long they take while one endpoint has `--waiting` retries, and while one resumes with `--resumed` deliveries;
+ * - how long new deliveries take while one endpoint has `--waiting` retries, or resumes with `--resumed` deliveries;
  * - only with `--only day`: a day of two couriers, in which an hour takes `--hour` seconds and has `--deliveries`;
  * - only with `--only dead`: a day without dead endpoints, then a day on which a tenth of the endpoints are dead.
  *

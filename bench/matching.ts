@@ -59,7 +59,7 @@ const NOWHERE_MIX = { nowhereShare: 0.03 };
 /** Number of adverts for the slow alternatives, enough for a 99th percentile. */
 const PLAIN_ADVERTS = Math.min(advertCount, 1000);
 const SCAN_ADVERTS = Math.min(advertCount, 300);
-/** Searches that are created, then inserted and timed. They are few, so that garbage collections copy few of them. */
+/** Number of searches that are created, then inserted and timed: few, so that garbage collections copy little. */
 const BATCH = 500;
 const WARM_UP_SEARCHES = sized(10_000, 100);
 

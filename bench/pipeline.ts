@@ -9,20 +9,21 @@
  *   [--flood-rate 100] [--notifying 0.05] [--endpoints 50] [--seed 1] [--json] [--crowd 0] [--silent 0] [--backlog
  *   4000] [--unchanged 0] [--rich 0] [--profile folder] [--external] [--apart]
  *
- * `--silent`: searches of one client without criteria and notifications, to show their cost for all others. `--crowd`:
- * searches of 20 clients that match one advert, which is published as a further measurement begins; `besideCrowdMs` is
- * the latency of all other deliveries. `--profile` writes the daemon's CPU profile to the folder. `--external` uses a
- * distribution's PostgreSQL with its defaults. `recrawls`: the cost per message if the share `--unchanged` of all
- * messages are re-crawls without changes. `changesPerSecond` counts messages that changed something, without re-crawls
- * that changed nothing. `matchesPerSecond` counts matches that began, `matchesPerChange` the rows of matches that a
- * change wrote, and `recordBatchMs` is the time to record a batch. `besideFloodMs` is the latency during the flood, and
- * `refused` the number of dead letters: messages beyond the limits. `fsyncMs` is how long a bare write,
- * due every 20 ms, takes until it is durable. It is measured during `latencyMs`; two such waits are part of each
- * latency. `kibPerChange` is what a change and its deliveries add to the tables, to PostgreSQL's log and to `ADVERTS`;
- * `bytesPerChange` the same for each table and index; `rowsPerChange` the rows inserted and updated (share of HOT
- * updates); `cpuMicrosPerChange` the CPU until everything is delivered. `--apart` runs the intake leader and a courier
- * as separate processes, and the courier waits until everything is recorded: `perChange` is the cost of recording a
- * change with its deliveries, and `perDelivery` that of sending one, by process.
+ * Options:
+ * - `--silent`: searches of one client without criteria and notifications, to show their cost for all others;
+ * - `--crowd`: searches of 20 clients that all match one advert, which is published as a further measurement begins;
+ * - `--unchanged`: share of re-crawls without changes during a further measurement, `recrawls`;
+ * - `--profile`: folder for the daemon's CPU profile; `--external`: uses a distribution's PostgreSQL with its defaults;
+ * - `--apart`: intake leader and courier are separate processes, and the courier waits until everything is recorded.
+ *
+ * Figures:
+ * - `changesPerSecond`: messages that changed something; `matchesPerSecond`: matches that began;
+ * - `matchesPerChange`: rows of matches that a change wrote; `rowsPerChange`: rows by table (share of HOT updates);
+ * - `besideFloodMs`, `besideCrowdMs`: latencies of other deliveries; `refused`: dead letters, all beyond the limits;
+ * - `fsyncMs`: time until a bare write is durable, measured during `latencyMs`, which includes two such writes;
+ * - `kibPerChange`: growth of tables, WAL and `ADVERTS` by a change and its deliveries; `bytesPerChange`: by relation;
+ * - `cpuMicrosPerChange`: CPU until everything is delivered;
+ * - `perChange`, `perDelivery` (`--apart`): cost of recording a change, and of sending a delivery, by process.
  */
 
 import { mkdtemp, rm } from 'node:fs/promises';

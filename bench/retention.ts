@@ -1,6 +1,6 @@
 /**
  * Measures whether the tables stop growing. The recorder records days of adverts, changes, expiries and deliveries in a
- * PostgreSQL whose clock is moved forward; retention runs with its default settings every evening. Prints the rows and
+ * PostgreSQL whose clock is moved forward. Retention runs with its default settings every evening. Prints the rows and
  * megabytes of each table, and how fast retention removes rows.
  */
 

@@ -163,7 +163,7 @@ test('after a transient error the same batch is tried again with growing pauses,
   assert.equal(failures.at(-1)?.retryInMs, 100, 'a new batch starts with the first pause');
 });
 
-test('a failure without a known server fault loses no message: the message is tried again, and messages with its key wait in order', async () => {
+test('a failure without a known server fault loses no message: it is tried again, and messages with its key wait in order', async () => {
   const keys = 4;
   const bounds = [
     fc.array(fc.nat({ max: 3 }), { minLength: 12, maxLength: 12 }),
@@ -201,7 +201,7 @@ test('a failure without a known server fault loses no message: the message is tr
   );
 });
 
-test('a message that waits for its next try delays only its own key, and after it is given up later messages of its key are dead-lettered at once', async () => {
+test('a message that waits for its next try delays only its own key, and once it is given up, later messages of its key are dead-lettered at once', async () => {
   const done: string[] = [];
   const aside: string[] = [];
   const { actor, tick } = spawnFor<string>({

@@ -25,7 +25,7 @@ interface Asked {
   readonly alternatives?: readonly Asked[];
 }
 
-/** What each member means, written without the code under test. A missing value fits if `orMissing` says so. */
+/** True if `facts` satisfy `asked`, without the code under test. Members that `orMissing` names may be unknown. */
 function holds(asked: Asked, facts: PropertyFacts): boolean {
   const { price, room, furnished, inseeCodes } = facts;
   const text = [...facts.texts, ...facts.adverts.flatMap(({ texts }) => texts)].join(' ');

@@ -102,7 +102,7 @@ test('a message with the same timestamp as the state is not older, so it has an 
   assert.equal(applyMessage(stored, expireAt(5), nextOrigin()).outcome, 'changed');
 });
 
-test('after a re-crawl another advert may state the floor, although the same advert is still the most recent', () => {
+test('a re-crawl may change the advert that states the floor, although the most recent advert is still the same', () => {
   const third = uuidOf('ad000000-0000-4000-8000-000000000003');
   const messages = [
     upsertAt(1, { advert: { floor: 1 } }),

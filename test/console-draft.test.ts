@@ -1,4 +1,4 @@
-/** The console's draft of a search: what it has read is sent back unchanged, and a change is sent as the difference. */
+/** The console's draft of a search: members that it has read are sent back unchanged, a change as the difference. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -147,7 +147,7 @@ test('a threshold on the price is set, changed and cleared, and leaves the other
   assert.equal(withPricePercent({ price: { percent: 5 } }, Number.NaN), null);
 });
 
-test('a new search accepts homes without a description; unknown values of cleared criteria are not accepted', () => {
+test('a new search accepts unknown values of criteria that few adverts state, but not of criteria that are not set', () => {
   const asked = (draft: Partial<Draft>) => bodyOf({ ...NEW_DRAFT, ...draft }).orMissing;
   assert.deepEqual(asked({}), []);
   assert.deepEqual(asked({ floorMin: '0', budgetMax: '1', energyCategories: ['A'], lastFloor: true }), [

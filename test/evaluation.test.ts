@@ -43,7 +43,7 @@ test('a single change may exceed the limit of notified pairs', async () => {
   assert.deepEqual(await leftOf(3, 9_000, 5_000), [1, 2]);
 });
 
-test('messages that repeat the last one of their advert are counted without the state, up to the first that needs it', async () => {
+test('messages that repeat the last one of their advert need no stored state, up to the first one that changes something', async () => {
   const stored = heldAfter(upsertAt(5), expireAt(6));
   const { crawls } = stored;
   const messages = [expireAt(7), expireAt(1), expireAt(8), upsertAt(9), expireAt(10)];
@@ -61,7 +61,7 @@ test('messages that repeat the last one of their advert are counted without the 
   assert.deepEqual([...unreadStates(known, entries, BOUNDS)], []);
 });
 
-test('an advert for which a property has no room is rejected without the state, with the words used with the state', async () => {
+test('an advert beyond the limits of a property is rejected without the stored state, for the same reason as with it', async () => {
   const [other, another] = [numberedUuid('advert', 2), numberedUuid('advert', 3)];
   const stored = heldAfter(upsertAt(5));
   const { crawls } = stored;

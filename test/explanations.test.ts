@@ -1,4 +1,4 @@
-/** Explanations agree with decisions: evaluations, summaries and words, on the cases that also test the index. */
+/** Explanations agree with `satisfies`: evaluations, summaries and words, on the cases that also test the index. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -34,7 +34,7 @@ import { runsOf } from './support/random-runs.ts';
 
 const CASES = fc.sample(fc.tuple(criteria, facts), { numRuns: runsOf(40_000), seed: 21 });
 
-test('an explanation agrees with the decision, for searches and properties of every kind', () => {
+test('an explanation agrees with `satisfies`, for searches and properties of every kind', () => {
   const seen = new Set<string>();
   for (const [search, property] of CASES) {
     const evaluations = evaluate(search, property);
@@ -51,7 +51,7 @@ test('an explanation agrees with the decision, for searches and properties of ev
   assert.deepEqual([...seen].sort(), [...CRITERION_NAMES].sort());
 });
 
-test('a search without the one criterion that fails is satisfied', () => {
+test('without one of its criteria a search is satisfied exactly if no other criterion fails', () => {
   for (const [search, property] of CASES) {
     for (const name of removableCriteria(search)) {
       const wider = withoutCriterion(search, name);

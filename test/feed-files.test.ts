@@ -95,7 +95,7 @@ test('a file that is truncated, damaged, invalid or in UTF-16 is refused with a 
     [flipped, /The ZIP is cut off or damaged/],
     [named({ claimedSum: 1 }), /its checksum does not match/],
     [named({ claimedSize: 1 }), /The ZIP is cut off or damaged \(too many bytes/],
-    [zipOf([]), /The ZIP has no Annonces\.csv/],
+    [zipOf([]), /The ZIP has no file of adverts, such as Annonces\.csv/],
     [zipOf(['a.csv', 'b.csv'].map((name) => ({ name, bytes }))), /has several files \(a\.csv, b\.csv\)/],
     [zipOf(['\x1b[2Ja.csv', 'b\n\x7f.csv'].map((name) => ({ name, bytes }))), /\(\ufffd\[2Ja\.csv, b\ufffd+\.csv\)/],
     [gzipSync(bytes).subarray(0, -9), /cut off or damaged/],
@@ -112,7 +112,7 @@ test('a file that is truncated, damaged, invalid or in UTF-16 is refused with a 
   }
 });
 
-test('a decompression bomb is refused at the size limit, within the memory of one chunk', async (t) => {
+test('a decompression bomb is refused at the size limit, and reading it uses little memory', async (t) => {
   const path = join(await emptyDirectory(t), 'bomb.gz');
   // Concatenated gzip files are a valid gzip file, here 3 GiB in 3 MiB.
   const part = gzipSync(Buffer.alloc(64 * 1_024 * 1_024));
@@ -168,7 +168,7 @@ test('a file that changes while it is read is refused', async (t) => {
   }, /The file changed while it was read/);
 });
 
-test('a gzip file that the system fails to read rejects with its error, and ends no process', async (t) => {
+test('if the system cannot read a gzip file, its content rejects with the error, and the process continues', async (t) => {
   const path = join(await emptyDirectory(t), 'snapshot.gz');
   await writeFile(path, gzipSync(randomBytes(1_000_000)));
   const handle = await open(path);
@@ -207,7 +207,7 @@ test('a download sends the last ETag, and an unchanged file is not read', async 
   assert.equal(await download(url, first?.version as string, inside), null);
 });
 
-test('the version of a local file that the command has read does not prevent the next download', async (t) => {
+test('after `vigie feed` has read a local file of a source, the next download of the source succeeds', async (t) => {
   const url = await serve(t, (_, response) => response.end('content'));
   const path = join(await emptyDirectory(t), 'snapshot');
   await writeFile(path, 'content');

@@ -76,8 +76,8 @@ function mayImport(layer: string, target: string): boolean {
 const OWN_PACKAGES: Readonly<Record<string, string>> = { nats: 'engine/broker', 'node:test': 'no layer' };
 
 /**
- * Each sets a time limit for work that a callback ends: an attempt, a call, an error, a process. All other code that
- * waits, repeats, shares or counts work uses `actor/`.
+ * Files that set a time limit for work that a callback ends: an attempt, a call, an error, a process. All other code
+ * that waits, repeats, shares or counts work uses `actor/`.
  */
 const ALARM_OWNERS = [
   'src/cli/demo/demo.ts',

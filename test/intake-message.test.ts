@@ -45,7 +45,7 @@ function rejected(bytes: Uint8Array): RejectedMessageError {
   throw assert.fail('was understood');
 }
 
-/** Its members, without the digest of its text. */
+/** The members of the decoded message, without its digest. */
 function membersOf(json: unknown) {
   const { digest: _digest, ...members } = decode(json);
   return members;

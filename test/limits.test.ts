@@ -205,7 +205,7 @@ test('a key has rates for reads and writes, its client may have others, and a la
   assert.equal(next.headers.get('RateLimit-Remaining'), 200 - 2 - 15);
 });
 
-test('queries run two at once per client and eight in total, cheap ones twenty, and slow ones lower the limit', async () => {
+test('queries run two at once per client and eight in total, cheap ones twenty per client, and slow ones are ended', async () => {
   const limiter = createQueryLimiter({} as never);
   const run = (client: string) => limiter.run(requestOf(client).ctx, noEnd);
   for (let i = 0; i < 8; i++) void run(`client ${i >> 1}`);

@@ -1,6 +1,6 @@
 /**
- * Which data a mail server gets, and if they are encrypted, even if the server cannot encrypt or is an impostor (RFC
- * 3207).
+ * Checks which data a mail server receives, and which of them are encrypted, even if the server cannot encrypt or is an
+ * impostor (RFC 3207).
  */
 
 import assert from 'node:assert/strict';
@@ -184,6 +184,6 @@ test('an attacker who removes STARTTLS from the server’s replies receives no p
   }
 });
 
-test('a server has the ten minutes after the final dot that SMTP gives it', () => {
+test('an attempt allows a server the ten minutes after the final dot that SMTP requires', () => {
   assert.ok(MAIL_ATTEMPT_TIMEOUT_MS > 10 * 60_000);
 });

@@ -129,8 +129,8 @@ test('one property always fits, because its reasons are cut', () => {
 });
 
 /**
- * CSS that Gmail, Outlook for Windows, Apple Mail and Yahoo keep, according to https://www.caniemail.com as of 2026:
- * for each property the elements on which, and the values for which, all four support it.
+ * CSS that Gmail, Outlook for Windows, Apple Mail and Yahoo keep, according to https://www.caniemail.com as of 2026.
+ * `on`: the elements on which all four support the property; `values`: the values that they support.
  */
 const KEPT: Readonly<Record<string, { readonly on?: RegExp; readonly values?: RegExp }>> = {
   'background-color': { values: /^#[0-9a-f]{6}$/ },
@@ -153,7 +153,7 @@ const KEPT: Readonly<Record<string, { readonly on?: RegExp; readonly values?: Re
   'text-decoration': { values: /^(?:none|line-through)$/ },
 };
 
-/** CSS that some of them remove without harm. */
+/** CSS that some of these programs remove without harm. */
 const HARMLESS: typeof KEPT = {
   'border-radius': {},
   color: { on: /^a$/, values: /^inherit$/ },
@@ -184,7 +184,7 @@ function elementsIn(html: string): readonly Element[] {
   }));
 }
 
-/** Everything that one of the four would remove, for example `td { display: flex }`. */
+/** Everything that one of the four programs would remove, for example `td { display: flex }`. */
 function droppedFrom(html: string): readonly string[] {
   return elementsIn(html).flatMap(({ name, attributes }) => {
     const declarations = (attributes.style ?? '').split(';').filter((text) => text !== '');

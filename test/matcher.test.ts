@@ -1,4 +1,4 @@
-/** Many searches that are written at once are indexed one after another, and other work runs in between. */
+/** How the matcher reads searches: other work runs in between, and it reads them again after a promotion. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

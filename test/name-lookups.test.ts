@@ -1,4 +1,4 @@
-/** Names of endpoints in closed networks: where they are looked up, and the cost of look-ups that hang. */
+/** Names of endpoints in closed networks: where they are looked up, and the cost of lookups that hang. */
 
 import assert from 'node:assert/strict';
 import { createHook } from 'node:async_hooks';
@@ -101,7 +101,7 @@ test('names are found in the hosts file, then in the search domains of resolv.co
   assert.deepEqual(await found('example.com'), ['10.0.0.3', 'example.com']);
 });
 
-test('eight look-ups of a client run at once and 64 in total, and a client without any can start one', async () => {
+test('eight lookups of a client run at once and 64 in total, and a client at its limit does not block another', async () => {
   const hanging: (() => void)[] = [];
   const lookUp = (name: string) =>
     name === 'known' ? Promise.resolve([]) : new Promise<never>((_, reject) => hanging.push(() => reject(new Error())));
@@ -123,7 +123,7 @@ test('eight look-ups of a client run at once and 64 in total, and a client witho
   assert.deepEqual(await resolve('known', 'one'), []);
 });
 
-test('a look-up refused because of a limit is not an attempt, an unanswered one is, and neither uses the thread pool', async (t) => {
+test('a lookup refused because of a limit is not an attempt, an unanswered one is, and neither uses the thread pool', async (t) => {
   const receiver = await startWebhookReceiver(t);
   const { port } = new URL(receiver.url);
   const { address } = await startDnsStub(t, (name) => (name.endsWith('hanging.test') ? 'hang' : '127.0.0.1'));

@@ -84,7 +84,7 @@ class Model {
   readonly versions: SearchVersion[] = [];
   readonly messages: RecordedMessage[] = [];
   match: PairMatch | null = null;
-  /** When and why the pair began to match without interruption since; null if it does not match. */
+  /** When and why the property last began to satisfy the search; null if it does not satisfy it. */
   standing: PairReason | null = null;
   /** `standing` at the time when an event created the match. */
   standingAtEvent: PairReason | null = null;
@@ -314,7 +314,7 @@ test('every statement about a pair is true, or states that the fact is not recor
   }
 });
 
-test('later events of a match are explained by the search not subscribing to them', () => {
+test('an explanation says that the search does not subscribe to later events of a match', () => {
   for (const hearsPrices of [true, false]) {
     const model = new Model(hearsPrices);
     model.save(0, { budgetMax: null, surfaceMin: null, roomMin: null }, true);
@@ -326,7 +326,7 @@ test('later events of a match are explained by the search not subscribing to the
   }
 });
 
-test('a pair without a match is explained by a missing subscription only if the search lacks one', () => {
+test('an explanation of a missing match names a missing subscription only if the search lacks it', () => {
   for (const hearsPrices of [true, false]) {
     const model = new Model(hearsPrices);
     model.save(0, { budgetMax: null, surfaceMin: null, roomMin: null }, true);

@@ -35,7 +35,7 @@ for (const [oldValue, newValue, percent] of EXAMPLES) {
   });
 }
 
-test('a half is kept if the values have more than four decimals', () => {
+test('a tie is rounded away from zero even if the values have more than four decimals', () => {
   assert.equal(percentVariation(0.00002, 0.00003), 50);
   assert.equal(percentVariation(1.23456, 1.2345661728), 0);
   assert.equal(percentVariation(1.23456, 1.234621728), 0.01);
@@ -62,7 +62,7 @@ test('the variation is the hundredth nearest to the exact quotient, and of two t
       const error = absolute(hundredths * divisor - dividend) * 2n;
       assert.ok(error <= absolute(divisor), `${percent} is not the nearest`);
       if (error === absolute(divisor)) {
-        assert.ok(absolute(hundredths * divisor) > absolute(dividend), `${percent} is the half nearer to zero`);
+        assert.ok(absolute(hundredths * divisor) > absolute(dividend), `${percent} is a tie rounded towards zero`);
       }
     }),
     { numRuns: 3_000 },

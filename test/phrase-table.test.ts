@@ -38,7 +38,7 @@ test('a phrase is found exactly when a scan of the words finds it, after any add
   assert.equal(table.use([7]), table.use([7]));
 });
 
-test('a text is compared only with loose phrases that begin in it, once for each place, however many phrases exist', () => {
+test('the work of reading a text for loose phrases grows with its places, however many phrases exist', () => {
   const random = createRandom(6);
   const table = new LoosePhraseTable();
   const common = () => ({ term: 1 + Math.floor(random.uniform() * 14), gapMax: 2 });

@@ -1,4 +1,4 @@
-/** How each format of points of interest is read, on real files. */
+/** How each format of points of interest is read, from real and from generated files. */
 
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';

@@ -101,7 +101,7 @@ test('publisher types are the sorted set of the live adverts', () => {
   assert.deepEqual(documentOf(heldAfter(...messages, expiry)).publisherTypes, [1]);
 });
 
-test('a property has expired when its last advert has, at the latest expiry', () => {
+test('a property has expired once all its adverts have, at the latest of their expiries', () => {
   const changes = changesOf([
     upsertAt(0),
     upsertAt(0, { advertUuid: OTHER_ADVERT }),

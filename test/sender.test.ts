@@ -104,7 +104,7 @@ test('an endpoint that never answers times out', async (t) => {
   assert.ok(outcome.durationMs >= 49);
 });
 
-test('an answer that arrives slowly does not exceed the deadline', async (t) => {
+test('an answer whose head arrives slowly does not extend the deadline', async (t) => {
   const outcome = await outcomeOf(t, { type: 'trickle', everyMs: 5, part: 'head' }, { attemptTimeoutMs: 60 });
   assert.equal(outcome.error, 'timeout');
 });
@@ -202,7 +202,7 @@ test('if private networks are not allowed, no connection is opened to one, by ad
   assert.equal(receiver.connectionCount, 0);
 });
 
-test('a name is checked with the addresses of the same look-up that the connection uses', async (t) => {
+test('a name is checked with the addresses of the same lookup that the connection uses', async (t) => {
   const receiver = await startWebhookReceiver(t);
   const { port } = new URL(receiver.url);
   const answers = ['127.0.0.1', '127.0.0.2'];

@@ -45,7 +45,7 @@ test('the separate services run every role, those for the API, intake and delive
   for (const name of ['vigie', 'intake', 'deliver']) assert.equal(services[name].deploy.replicas, 2);
 });
 
-test('the commands of the page create every secret of the compose file', async () => {
+test('the commands of install.md create every secret of the compose file', async () => {
   const demanded = [...(await read('compose.yaml')).matchAll(/\$\{(\w+):\?\}/g)].map(([, name = '']) => name);
   const page = await read('install.md');
   for (const name of new Set(demanded)) assert.ok(page.includes(name), name);
@@ -55,7 +55,7 @@ test('the commands of the page create every secret of the compose file', async (
   for (const password of Object.values<string>(services.nats.environment)) assert.match(password, /^"\$\{\w+:\?\}"$/);
 });
 
-test('ports and times are those of the program, and mounted files exist', async () => {
+test('shipped files have the ports and times of the program, and mounted files exist', async () => {
   const defaults = await settings();
   const [compose, unit, caddy, nats] = (await Promise.all(
     ['compose.yaml', 'systemd/vigie.service', 'Caddyfile', 'nats-server.conf'].map(read),
@@ -72,7 +72,7 @@ test('ports and times are those of the program, and mounted files exist', async 
   for (const [, seconds] of `${compose}\n${unit}`.matchAll(/(?:stop_grace_period: |TimeoutStopSec=)(\d+)s/g))
     assert.ok(Number(seconds) > drainSeconds);
   const proxy = /VIGIE_PROXY_ADDRESSES: (\S+)/.exec(compose)?.[1];
-  assert.ok(compose.includes(`ipv4_address: ${proxy} `), 'Caddy is exempt from the bound of connections');
+  assert.ok(compose.includes(`ipv4_address: ${proxy} `), 'Caddy is exempt from the limit of connections');
   for (const [, path = ''] of compose.matchAll(/"\.\/([^:"]+):/g)) await access(join(CONFIG, path));
 });
 

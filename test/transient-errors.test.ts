@@ -20,7 +20,7 @@ const messages = () => lines.map(({ msg }) => msg);
 const OCCURRED = 'A transient error occurred.';
 const ENDED = 'A transient error has ended.';
 
-/** A failure of the recorder that is tried again. */
+/** A failure of the recorder, which tries again. */
 function failed(error: Error): void {
   transientErrors.onFailure({ actor: 'recorder', error, isBug: false, isFinal: false, retryInMs: 100 });
 }

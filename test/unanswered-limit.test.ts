@@ -1,6 +1,6 @@
 /**
- * Endpoints that have never answered get at most two attempts a second, each of them and all of a client's on one host
- * together. All hosts of a client together get 64.
+ * An endpoint that has never answered gets at most two attempts a second, as do all such endpoints of a client on one
+ * host together. All hosts of a client together get 64.
  */
 
 import assert from 'node:assert/strict';
@@ -69,7 +69,7 @@ for (const [what, crowd, each, untilMs, began, distinct] of [
   });
 }
 
-test('once one endpoint of a host has answered, its other endpoints get two attempts a second each', () => {
+test('once one endpoint of a host has answered, its other endpoints no longer share two attempts a second', () => {
   const round = openRound();
   for (let count = 0; count < 100; count++) round.add(keyOf(`u${count}`, 'client', 'own'), 'x', 'first', ID);
   const times = play(round, { untilMs: 2_000 }, (turn) => end(round, turn, true));

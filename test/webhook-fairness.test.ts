@@ -85,7 +85,7 @@ test('the hosts of a client take turns, and the endpoints of a host', () => {
   assert.equal(new Set(turns).size, 6, 'no endpoint of the crowded host has a second turn yet');
 });
 
-test('a client that fails faster than failures are recorded waits only for the recording', () => {
+test('a client whose attempts fail faster than failures are recorded waits only for the recording', () => {
   const round = openRound(64, 8);
   const failing = Array.from({ length: 64 }, (_, n) => keyOf(`f${n}`, 'failing', `f${n}`));
   for (const key of failing) prove(round, key, 8);
@@ -117,7 +117,7 @@ test('a client whose endpoints all hang at once leaves slots for other clients, 
   assert.deepEqual(new Set(keysOf(round.nextTurns(2, 5_000))), new Set(neighbours));
 });
 
-test('a client whose look-ups are full tries eight unproven endpoints at once for a minute, or fewer if that is too many', () => {
+test('a client at its limit of DNS lookups tries at most eight unproven endpoints at once, until a minute has passed', () => {
   const round = openRound(64, 8);
   const [crowded, other] = ['crowded', 'other'].map((client) =>
     Array.from({ length: 40 }, (_, n) => keyOf(`${client}${n}`, client, `${client}${n}`)),
@@ -169,7 +169,7 @@ test('an unknown endpoint starts with one attempt and gets one more with each qu
   assert.deepEqual(widths, [1, 2, 4, 8, 8]);
 });
 
-test('timeouts halve the concurrency down to two; quick failures do not', () => {
+test('timeouts and slow answers halve the concurrency down to two; quick failures do not', () => {
   const round = openRound();
   prove(round, 'a', 10);
   const width = () => round.queue('a').concurrency;
@@ -422,7 +422,7 @@ test('deliveries added while their backlog is read to its end are read after tha
   }
 });
 
-test('a client fills at most seven eighths of the memory, two clients seven fifteenths each, and a third one still has space', () => {
+test('a client fills at most seven eighths of the memory, a second one as much of the rest, and a third one has space', () => {
   const round = openRound();
   const fill = (client: string): number => {
     let added = 0;

@@ -15,7 +15,7 @@ test('work yields after its slice, and not before', () => {
   assert.ok(slices.yieldIfDue() instanceof Promise);
 });
 
-test('eight pieces of work share one slice between two turns of the event loop', async () => {
+test('only one of eight pieces of work runs a slice between two turns of the event loop', async () => {
   const looks: number[] = [];
   let look = 0;
   let isOver = false;

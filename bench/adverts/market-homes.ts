@@ -191,7 +191,7 @@ function priceOfDwelling(home: Facts & Pick<Home, 'traits' | 'isLifeAnnuity'>, r
   return isLifeAnnuity ? nearest(value * 0.22, 1_000) : asking(value, random);
 }
 
-/** Price or monthly rent, except of flats and houses. The rent is 1/230 of the price of a parking space, else 1/190. */
+/** Price or monthly rent, except of flats and houses. A rent is 1/190 of the price, or 1/230 for a parking space. */
 function priceOfOther(
   { salePrice }: Quarter,
   transactionType: number,

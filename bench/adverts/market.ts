@@ -14,8 +14,8 @@ import { createRandom, type Random } from './seeded-random.ts';
 type Members = Readonly<Record<string, unknown>>;
 
 /**
- * An intake message (decisions, section 8) without times, and with numbers in place of UUIDs: the player derives new
- * UUIDs from them in each round, so that every round has other homes.
+ * An intake message (decisions, section 8) without times, and with numbers in place of UUIDs. The demonstration derives
+ * UUIDs from the numbers, other ones in each round, so that every round has other homes.
  */
 interface RecordedMessage {
   readonly kind: 'upsert' | 'expire';
@@ -27,7 +27,7 @@ interface RecordedMessage {
 
 const SEED = 83_137;
 const HOMES = 640;
-/** Times are counted in homes that begin: mean time until a home first changes, and how long it is offered. */
+/** Times are counted in newly published homes: mean time until a home first changes, and how long it is offered. */
 const FIRST_CHANGE = 12;
 const [LIFE_MIN, LIFE_MAX] = [40, 0.7 * HOMES];
 const AWAY_MAX = 60;
@@ -50,7 +50,7 @@ export function recordMarket(): {
 }
 
 interface Moment {
-  /** Time since the home's first message, counted in homes that begin later. */
+  /** Time since the home's first message, counted in homes that are published after it. */
   readonly after: number;
   readonly message: RecordedMessage;
 }

@@ -277,7 +277,7 @@ function drawHome(place: SamplePlace, by: Publisher, crawledAt: string, referenc
   return { property, advert };
 }
 
-/** Upper limits of A to F of the French rating of 2021: kWh/m² and kg CO₂/m² a year. */
+/** `bounds`: upper limits of A to F of the French rating of 2021, in kWh/m² or kg CO₂/m² a year. */
 function drawRating(bounds: readonly number[], middle: number, random: Random) {
   const value = spread(middle, 0.5, random);
   const above = bounds.findIndex((bound) => value <= bound);

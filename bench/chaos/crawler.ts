@@ -1,5 +1,5 @@
 /**
- * A crawler that follows the intake contract: it publishes the messages of one property one after another, and repeats
+ * A crawler that follows the intake contract. It publishes the messages of one property one after another, and repeats
  * each with the same message id until the stream has acknowledged it.
  */
 

@@ -21,7 +21,7 @@ const run = promisify(execFile);
 export interface Gap {
   readonly from: number;
   readonly to: number;
-  /** Attempts of this time that the copy has nevertheless, by `attemptKeyOf`. */
+  /** Keys (`attemptKeyOf`) of the attempts of this time that the copy nevertheless contains. */
   readonly kept: ReadonlySet<string>;
 }
 

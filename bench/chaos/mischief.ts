@@ -14,7 +14,7 @@ import type { Instance } from './instances.ts';
 export const PROPERTY_ADVERTS_MAX = 40;
 /** Adverts of a crowded property beyond the limit; each is refused. */
 const CROWD_BEYOND = 10;
-/** The first digits of the UUIDs of these properties. The sample crawler's properties have other UUIDs. */
+/** First digits of the UUIDs of the properties made here. The sample crawler's properties have other UUIDs. */
 const UNSTORABLE = '00bad000';
 const CROWDED = '00c2a0d0';
 const OF_ONE_MINUTE = '00e9a1c0';
@@ -171,7 +171,7 @@ function advertOf(property: string, number: number): IntakeMessageJson {
 
 /** Each fits into the mebibyte that a body may have. */
 function hostileBodies(): readonly (readonly [method: string, path: string, body: string | null])[] {
-  const members = Object.fromEntries(Array.from({ length: 60_000 }, (_, number) => [`budgetMaxx${number}`, 1]));
+  const members = Object.fromEntries(Array.from({ length: 50_000 }, (_, number) => [`budgetMaxx${number}`, 1]));
   const cities = { title: 'x', includedCities: Array.from({ length: 60_000 }, (_, number) => `/cities/${number}`) };
   const ring = Array.from({ length: 20_000 }, (_, number) => [2 + Math.sin(number), 48 + Math.cos(number)]);
   const words = Array.from({ length: 15_000 }, (_, number) => ({ word: `mot${number}`, includes: false }));

@@ -33,7 +33,7 @@ export interface Hour {
   readonly perSecond: number;
   /** PostgreSQL's CPU per attempt, with recording, claims, outcomes, retries, cancellations, resends and vacuum. */
   readonly postgresCpuMicros: number;
-  /** HOT updates in percent of the attempts: only claims are HOT. PostgreSQL counts some of them an hour late. */
+  /** HOT updates in percent of the attempts: only claims are HOT. PostgreSQL counts some of them in the next hour. */
   readonly hotShare: number;
   readonly tablePages: number;
   readonly indexPages: number;

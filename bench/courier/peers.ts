@@ -1,6 +1,6 @@
 /**
  * Compares the courier with other job queues, with the same deliveries, receiver and machine, and the image's Node.js.
- * They run in turns, each on its own PostgreSQL. With a snapshot there is a second measurement, `held`: the snapshot is
+ * They run in turns, each on its own PostgreSQL. With a snapshot there is a second measurement, `held`. The snapshot is
  * held for minutes while the same number of deliveries is repeated, and the last round counts.
  */
 

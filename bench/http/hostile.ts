@@ -135,8 +135,8 @@ async function beside(
 
 /** Saves searches that are as large as a search may be. Returns a function that requests a page of them. */
 async function largePages(attack: (sent: Sent) => Promise<number>): Promise<() => Promise<number>> {
-  const large = hostileRequests(SEED).find(({ name }) => name === 'four full lists of cities');
-  if (large === undefined) throw new Error('hostile-requests.ts has no request "four full lists of cities"');
+  const large = hostileRequests(SEED).find(({ name }) => name === 'two full lists of cities');
+  if (large === undefined) throw new Error('hostile-requests.ts has no request "two full lists of cities"');
   for (let i = 0; i < LARGE; i++) await attack(large);
   return () => attack({ method: 'GET', path: '/searches?itemsPerPage=100', headers: {}, body: null });
 }

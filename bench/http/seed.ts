@@ -1,6 +1,6 @@
 /**
- * Fills the table of searches by SQL, as it may be in production: a thousand clients with about equal parts, and one
- * with a tenth of all searches.
+ * Fills the table of searches by SQL, as it may be in production. One client has a tenth of all searches, one a
+ * thousandth, and a thousand clients about equal parts of the rest.
  */
 
 import type { Database } from '../../src/engine/store/database.ts';

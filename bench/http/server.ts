@@ -1,8 +1,8 @@
 /**
  * The server side of bench/http, in its own process so that the load generator has another core. It is the API on a
- * given database, with or without the matcher or recorder of a daemon, or a bare Koa that answers a constant body.
- * Sends its parent the port. On request, records a batch, or reports its memory and the longest blocking of its event
- * loop since the previous report.
+ * given database, with or without the matcher or recorder of a daemon. For the reference, it is a bare Koa that answers
+ * a constant body. Sends its parent the port. On request, records a batch, or reports its memory and the longest
+ * blocking of its event loop since the previous report.
  */
 
 import { once } from 'node:events';

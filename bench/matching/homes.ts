@@ -1,6 +1,6 @@
 /**
  * Facts about homes in adverts, and criteria on them. An advert states each fact as often as French adverts do. A given
- * share of the searches has one to three of these criteria; half of these searches accept an unknown value, as new
+ * share of the searches has one to three of these criteria. Half of these searches accept an unknown value, as new
  * searches of the console do.
  */
 

@@ -1,5 +1,5 @@
 /**
- * The limits of each part alone, in the same run: PostgreSQL inserts the rows that the pipeline wrote, JetStream stores
+ * The limits of each part alone, in the same run. PostgreSQL inserts the rows that the pipeline wrote, JetStream stores
  * messages of the crawler, and a bare HTTP client posts a body.
  */
 
@@ -27,7 +27,8 @@ const POSTS_IN_FLIGHT = 64;
 
 /**
  * Changes per second if the rows of `changes` changes are only inserted, with those of `batch` changes in each
- * transaction, into copies of the tables with their indexes and storage parameters. Reading the rows is not counted.
+ * transaction. The targets are copies of the tables with their indexes and storage parameters. Reading the rows is not
+ * counted.
  */
 export async function bulkInsertRate(database: Database, changes: number, batch: number): Promise<number> {
   for (const table of TABLES) {

@@ -1,7 +1,6 @@
 /**
  * Turns an asynchronous function into a gRPC handler. The deadline and the caller's cancellation abort a signal, which
- * also cancels the call's statements in PostgreSQL. Errors become statuses with details, and each call writes one log
- * line.
+ * also cancels the call's statements in PostgreSQL. Errors become statuses with details, and each call is logged.
  */
 
 import type { EventEmitter } from 'node:events';
@@ -77,7 +76,7 @@ export function clientStreaming<Q, R>(all: AdminDependencies, timeoutMs: number,
   };
 }
 
-/** A stream without a deadline continues until the caller cancels it. */
+/** A call without a deadline has no time limit. */
 export function serverStreaming<Q, R>(all: AdminDependencies, handle: Handle<ServerWritableStream<Q, R>, void>) {
   return (call: ServerWritableStream<Q, R>): void => {
     const end = (error: unknown): void => {
@@ -154,7 +153,7 @@ const READS = /^(?:Get|List|Explain|Watch)/;
 const UNLOGGED = /(?:url|address)$/i;
 const ARGUMENTS_LENGTH_MAX = 1_000;
 
-/** The fields that the operator set, and the reason, for the log, without contact data. No request has an API key. */
+/** For the log: the fields that the operator set, without URLs and addresses. No request has an API key. */
 function argumentsOf(request: unknown) {
   const { reason = null, ...given } = JSON.parse(JSON.stringify(request, loggable)) as Record<string, unknown>;
   const set = Object.fromEntries(Object.entries(given).filter(([, value]) => Boolean(value)));

@@ -32,8 +32,8 @@ export const DEAD_LETTER_RPCS = {
   },
   /**
    * Publishes the messages before it deletes the rows, because in the opposite order a crash would lose them. After a
-   * crash the next call publishes them again with the same message ids. Within its duplicate window, the stream drops
-   * these copies. A later copy is not newer than the stored state, and changes nothing.
+   * crash, the next call publishes them again with the same message ids, and the stream drops copies within its
+   * duplicate window. Letters whose copy is recorded by then count as overtaken.
    */
   async requeueDeadLetters(request, { database, republish }, { signal }) {
     const filter = conditionsOf(request.filter);
@@ -72,14 +72,12 @@ export const DEAD_LETTER_RPCS = {
   },
 } satisfies Rpcs;
 
-/**
- * True if a later message of the same advert was recorded. The letter's own requeued copy, which its origin identifies
- * (domain/change.ts), does not count.
- */
+/** True if a later message of the same advert was recorded, also if it is a requeued copy of the letter. */
 async function isLetterOvertaken(letter: stored.DeadLetterRead & { readonly body: Buffer }, database: Database) {
   const message = understood(letter.body);
   const last = message && (await readProperty(database, message.propertyUuid))?.crawls[message.advertUuid];
   if (!message || !last) return false;
+  // Of messages with the same `crawledAt`, only those with a higher sequence are later.
   const requeuedFrom = letter.sequence + 1;
   const origin = { stream: letter.streamNumber, sequence: Number.POSITIVE_INFINITY, requeuedFrom };
   return isOvertaken(last, message.crawledAt, origin);
@@ -96,7 +94,7 @@ function understood(body: Buffer): IntakeMessage | null {
 
 function filterOf(message: DeadLetterFilter | undefined): stored.DeadLetterFilter {
   if (message === undefined) return stored.ALL_DEAD_LETTERS;
-  if (message.names.length > NAMES_MAX) throw invalidArgument('filter.names', `must have at most ${NAMES_MAX}`);
+  if (message.names.length > NAMES_MAX) throw invalidArgument('filter.names', `must have at most ${NAMES_MAX} names`);
   return {
     ids: message.names.map((name) => deadLetterIdOfName('filter.names', name)),
     subject: message.subject === '' ? null : message.subject,

@@ -63,10 +63,10 @@ export const DELIVERY_RPCS = {
     if (stored === null) throw notFound('Delivery', name);
     if (stored.channel === 'email') return retryMailItem(stored, name, dependencies);
     const outcome = await resend(database, stored.clientId, id);
-    if (outcome === null) throw failedPrecondition('SEARCH_DELETED', name, 'Its search is deleted.');
+    if (outcome === null) throw failedPrecondition('SEARCH_DELETED', name, 'The search of the delivery is deleted.');
     if (outcome.type === 'refused') {
       const reason = outcome.refusal.toUpperCase().replaceAll(/[^A-Z]/g, '_');
-      throw failedPrecondition(reason, name, `Nothing is sent again: ${RESEND_REFUSALS[outcome.refusal].en}.`);
+      throw failedPrecondition(reason, name, `The delivery cannot be resent: ${RESEND_REFUSALS[outcome.refusal].en}.`);
     }
     announceDue(outcome.due);
     return deliveryAnswer((await readAdminDelivery(database, id)) ?? stored);
@@ -76,8 +76,8 @@ export const DELIVERY_RPCS = {
 /** Why an item of an e-mail cannot be resent, by its state. */
 const NOT_RETRIABLE: Readonly<Record<string, readonly [reason: string, description: string]>> = {
   sending: ['BEING_SENT', 'An attempt is in progress. Try again when it has ended.'],
-  delivered: ['ALREADY_DELIVERED', 'It has already been delivered.'],
-  cancelled: ['CANCELLED', 'It was cancelled, so it is not sent.'],
+  delivered: ['ALREADY_DELIVERED', 'The item of an e-mail has already been delivered.'],
+  cancelled: ['CANCELLED', 'The item of an e-mail was cancelled.'],
 };
 
 async function retryMailItem(
@@ -85,10 +85,9 @@ async function retryMailItem(
   name: string,
   { database, requeueMail }: AdminDependencies,
 ): Promise<Delivery> {
-  if (!isWanted) throw failedPrecondition('SEARCH_SILENT', name, 'Its search was deleted or stopped notifying.');
+  if (!isWanted) throw failedPrecondition('SEARCH_SILENT', name, 'The search is deleted or no longer notifies.');
   const requeued = await requeueMail(id);
   if (requeued === null) throw notFound('Delivery', name);
-  // A queued delivery is due, so its next attempt starts now anyway.
   if (!requeued.isChanged && requeued.state !== 'queued') {
     const [reason, description] = NOT_RETRIABLE[requeued.state] ?? ['NOT_RETRIABLE', `It is ${requeued.state}.`];
     throw failedPrecondition(reason, name, description);

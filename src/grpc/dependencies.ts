@@ -34,12 +34,11 @@ export interface AdminDependencies {
   /** Empty while NATS cannot be reached. */
   readonly readStreams: () => Promise<readonly Omit<StreamFigures, 'bytesMax'>[]>;
   /**
-   * Transfers streams and consumers on NATS from another database to this one, and describes each in a sentence.
-   * Changes nothing in a trial, or while an instance of the other database leads intake: `refusal` then gives the
-   * reason.
+   * Transfers streams and consumers on NATS from another database to this one, and describes each. A trial changes
+   * nothing. While an instance of the other database leads intake, nothing changes, and `refusal` is the reason.
    */
   readonly adoptStreams: (isTrial: boolean) => Promise<Adoption>;
-  /** Notifies all instances that a stage is paused or resumed, or an index requested. Resolves when this one has it. */
+  /** Makes every instance read the pauses and requested rebuilds again. Resolves when this instance has read them. */
   readonly controlsChanged: () => Promise<void>;
   /** Called after a key was revoked or a client changed: notifies all instances. */
   readonly keysChanged: () => void;

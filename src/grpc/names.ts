@@ -58,7 +58,7 @@ export async function optionalClientId(field: string, client: string, database: 
 }
 
 export function endpointKeyOfName(field: string, name: string): string {
-  const form = '16 hexadecimal digits of a URL, or 32 of a client and a URL';
+  const form = '16 hexadecimal digits for a URL, or 32 for a client and a URL';
   return idOfName(field, 'endpoints', name, /^[0-9a-f]{16}([0-9a-f]{16})?$/, form);
 }
 
@@ -96,7 +96,7 @@ export interface NamedProperty {
   readonly advertUrl: string;
 }
 
-/** Throws NOT_FOUND when the property is not stored, and INVALID_ARGUMENT. */
+/** Throws NOT_FOUND when the property is not stored, and INVALID_ARGUMENT unless exactly one valid field is set. */
 export async function findNamedProperty(named: NamedProperty, database: Queryable): Promise<StoredProperty> {
   const wanted = wantedOf(named);
   if (wanted === null) throw invalidArgument('property', 'or advert or advert_url must be set');

@@ -1,4 +1,4 @@
-/** Pages of lists (AIP-158). A page token contains the cursor of the next page and a hash of the list's conditions. */
+/** Pages of lists (AIP-158). A page token has the end of its page (a cursor) and a hash of the list's conditions. */
 
 import { createHash } from 'node:crypto';
 import { parseUuid, type Uuid } from '../engine/domain/ids.ts';

@@ -42,7 +42,7 @@ export const REFERENCE_RPCS = {
   },
   async setSiteCategories({ displayNames }, { database }) {
     if (displayNames.length > CATEGORIES_MAX)
-      throw invalidArgument('display_names', `must be at most ${CATEGORIES_MAX}`);
+      throw invalidArgument('display_names', `must have at most ${CATEGORIES_MAX} names`);
     const names = displayNames.map((name) => displayNameOf('display_names', name));
     if (new Set(names).size < names.length) throw invalidArgument('display_names', 'must not contain duplicates');
     try {
@@ -83,7 +83,7 @@ export async function importPoints(
       if (isComplete) throw invalidArgument('last', 'must be true only in the last message');
       isComplete = next.value.last;
       if (next.value.points.length > POINTS_PER_MESSAGE_MAX) {
-        throw invalidArgument('points', `must be at most ${POINTS_PER_MESSAGE_MAX} per message`);
+        throw invalidArgument('points', `must have at most ${POINTS_PER_MESSAGE_MAX} points per message`);
       }
       yield next.value.points.map(pointOf);
     }

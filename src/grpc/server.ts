@@ -265,7 +265,7 @@ type Watcher = ServerWritableStream<Question, Answer>;
 
 const HEALTH_PATH = '/grpc.health.v1.Health/';
 const WATCHERS_MAX = 16;
-/** Maximum number of health calls: the incomplete request of each may take the maximum size of a message in memory. */
+/** Maximum number of concurrent health calls: the incomplete request of each may take 4 MiB of memory. */
 const CALLS_MAX = 32;
 const QUESTION_MS = 10_000;
 
@@ -327,7 +327,9 @@ function boundHealthCalls(questionMs: number = QUESTION_MS): ServerInterceptor {
     const listener = new ServerListenerBuilder()
       .withOnReceiveMetadata((metadata, next) => {
         if (calls >= CALLS_MAX) {
-          call.sendStatus(statusOf(exhausted('TOO_MANY_CALLS', `At most ${CALLS_MAX} health checks run at once.`)));
+          call.sendStatus(
+            statusOf(exhausted('TOO_MANY_CALLS', `At most ${CALLS_MAX} health checks run at once. Try again later.`)),
+          );
           return;
         }
         calls += 1;

@@ -85,7 +85,7 @@ export type KeepChoice = (client: Queryable, choice: RecipientChoice) => Promise
 
 export interface ApiDependencies {
   readonly database: Database;
-  /** A separate connection for requests without a key, key look-ups and unsubscribe links. */
+  /** A separate connection for requests without a key, key lookups and unsubscribe links. */
   readonly publicDatabase: Database;
   /** Separate connections for the queries of `QueryLimiter.runSingle`. Their statements have a time limit. */
   readonly queryDatabase: Database;

@@ -46,7 +46,8 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
         const kept = Object.entries(headers).filter(([name]) => !/^nats-/i.test(name));
         await publish(broker, {
           subject,
-          messageId: `dead-letter-${id}`,
+          // A promoted standby may give the id to another letter.
+          messageId: `dead-letter-${id}-${streamNumber}-${sequence}`,
           bytes: body,
           headers: { ...requeuedHeader(streamNumber, sequence), ...Object.fromEntries(kept) },
         });
@@ -63,7 +64,7 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
   return server.address;
 }
 
-/** Refuses while the other database takes in adverts, because both would send the same notifications. */
+/** Refuses while an instance with another database takes in adverts: both would send the same notifications. */
 async function adoptStreams(
   { broker, databaseLocation, topology, heartbeat }: Parts,
   isTrial: boolean,

@@ -33,7 +33,7 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
     connectionsMax: config.questionConnectionsMax,
     statementTimeoutMs: QUESTION_STATEMENT_MS,
   });
-  // A single connection, because any caller may guess keys and tokens.
+  // For the lookup of API keys and of tokens in links. One connection, because any caller may try random values.
   const publicDatabase = openApart(parts, { url: databaseUrl, connectionsMax: 1 });
   const connectionLimits = createConnectionLimits(config.api.proxies, config.api.connectionsMax);
   sortPlaces(reference);
@@ -130,7 +130,7 @@ export function createConnectionLimits(proxies: BlockList, connectionsMax: numbe
     allMax: Infinity,
   });
   const ofClients = new ConcurrencyLimit(LIMITED.connections, { perClientMax, allMax: Infinity });
-  /** Functions that end the count of a socket for its address, for sockets without an authenticated request. */
+  /** For each socket without an authenticated request: the function that stops counting it for its address. */
   const leaveAddress = new WeakMap<Socket, Leave>();
   return {
     /** Handles the server's event `connection`. An excess connection is closed at once. */

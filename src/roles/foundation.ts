@@ -61,8 +61,8 @@ export async function openFoundation(
   onDatabaseKnown: () => void,
 ): Promise<Foundation> {
   const servers = await openServers(config, {
-    onLog: (line) => log.debug({ line }, 'embedded server'),
-    onWarning: (warning) => log.warn({ warning }, 'embedded server'),
+    onLog: (line) => log.debug({ line }, 'An embedded server wrote a line.'),
+    onWarning: (warning) => log.warn({ warning }, 'An embedded server needs attention.'),
   });
   shutdown.closing('servers', servers.stop);
   await assertReachable(servers.databaseUrl);
@@ -219,7 +219,7 @@ function openSupervisor({ config, metrics, fail }: Base, onFailure: TransientErr
   });
 }
 
-/** Adds a resting intake, unsuitable streams and full servers, which no failing actor reports. */
+/** Adds intake that rests after a bug, unsuitable streams and full servers, which no failing actor reports. */
 function failingParts(supervisor: Supervisor, checks: Parts['checks']): readonly FailingActor[] {
   const resting = Object.entries(checks).flatMap(([actor, check]) => {
     const reason = check();
@@ -248,7 +248,7 @@ function watchJetStream({ log, closing }: Base, broker: Broker): JetStreamWatch 
     onMove: (silentMs) =>
       log.warn(
         { silentMs: Math.round(silentMs) },
-        'JetStream does not answer on this NATS server. Vigie connects to another one.',
+        'JetStream does not answer on this NATS server. Vigie connects to another server.',
       ),
   });
   closing('check JetStream', watch.stop);

@@ -1,6 +1,6 @@
 /**
- * The part of the composition root that opens the intake of adverts: the matcher, which every instance keeps up to
- * date, and the pipeline from the stream to the database, which only the leader runs.
+ * The part of the composition root that opens the intake of adverts: the matcher, which every instance with this role
+ * keeps up to date, and the pipeline from the stream to the database, which only the leader runs.
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -160,7 +160,7 @@ function createStartLog(log: Log): (start: IntakeStart) => void {
       if (!isDeepStrictEqual(lost, saidLoss)) log.warn(lost, LOST);
       saidLoss = lost;
     } else if (!isKnownStream) {
-      log.warn('The stream of adverts is new or an older copy. The intake finds its position by time.');
+      log.warn('The stream of adverts is new or an older copy. Intake finds its position by the time of storage.');
     }
     if (isRestored) {
       noteRestored(log, 'The database is a copy, or it does not know this stream.', { isKnownStream, ...start });

@@ -1,6 +1,6 @@
 /**
- * Metrics that are read from PostgreSQL, NATS and the process at each scrape. Values that cost a query are cached for a
- * few seconds, so that several scrapers cost no more than one.
+ * Metrics that are read from PostgreSQL, NATS, the disks and the process at each scrape. Values that cost a query are
+ * cached for a few seconds, so that several scrapers cost no more than one scraper.
  */
 
 import type { Broker } from '../engine/broker/connection.ts';

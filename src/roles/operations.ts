@@ -36,7 +36,7 @@ export async function openOperations(parts: Parts, progress: Readonly<Progress>)
         started: () => assertThat(progress.phase === 'ready', progress.phase),
         index: () => assertThat(progress.isIndexLoaded, 'not loaded yet'),
         async postgresql() {
-          // A load balancer must learn of the shutdown at once, however long other checks take.
+          // A load balancer must learn of the shutdown at once, even if PostgreSQL does not answer.
           assertThat(progress.phase !== 'draining', 'not checked while draining');
           await database.query('select 1');
         },

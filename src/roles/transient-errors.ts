@@ -17,7 +17,7 @@ interface OpenError {
   over: NodeJS.Timeout | undefined;
 }
 
-/** Longer than the pauses between retries of any work. */
+/** Longer than any pause before a retry (20 s). A task with longer intervals logs its error each time. */
 const OVER_AFTER_MS = 30_000;
 
 /** The server whose errors count as one error for all work; null if the errors of each work count separately. */

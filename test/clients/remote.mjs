@@ -1,7 +1,7 @@
 /**
  * Controls Chromium remotely. Each line of standard input is a command as JSON, `{do, …}`; each line of standard output
- * is its result, `{value}` or `{error}`. Selectors are puppeteer's. Requested addresses, aborted requests and console
- * messages are collected for the command `report`.
+ * is its result, `{value}` or `{error}`. Selectors are puppeteer's. Requested addresses, aborted requests and errors of
+ * the page are collected for the command `report`.
  */
 
 import { readFileSync } from 'node:fs';

@@ -14,7 +14,7 @@ import type { Cleanup } from '../support/servers.ts';
 const DAYS = 3;
 const OPS = 'ops@client.example';
 
-/** Clients with failing endpoints, and another client whose endpoint answers unless `isCutOff`. */
+/** The endpoint of one client answers. Otherwise the network would count as the cause of the others' failures. */
 async function openScene(cleanup: Cleanup, language: 'fr' | 'en' = 'en') {
   const { database, smtp, newClient } = await openMailScene(cleanup);
   const healthy = await newClient('Healthy');

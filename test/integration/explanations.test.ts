@@ -45,7 +45,7 @@ describe('an explanation', () => {
     assert.match(budget.reason, /250,000\s€\) is above the maximum of 200,000/);
     assert.match(
       never.matchReason,
-      /^The property does not match the search\. .*above the maximum.* The search was not notified of it\.$/,
+      /^The property does not match the search\. .*above the maximum.* No notification about the property was recorded\.$/,
     );
     assert.deepEqual(codesOf(never), ['unsatisfied', 'not-notified']);
 
@@ -103,7 +103,7 @@ describe('an explanation', () => {
     assert.equal(stood.match, null);
     assert.match(
       stood.matchReason,
-      /^The property matches the search\. The search was not notified of it\. It already matched when the search was created on .*\.$/,
+      /^The property matches the search\. No notification about the property was recorded\. It already matched when the search was created on .*\.$/,
     );
     assert.match((await explain(search, `property=${fresh}`)).body.matchReason, /when an advert appeared\.$/);
     assert.match(

@@ -106,7 +106,7 @@ test('an unusable file expires nothing, and a forced one is applied unchanged', 
   };
   const thirteen = polirisFile(twenty.slice(0, 13));
   await refused(Buffer.alloc(0), /The file is empty/);
-  await refused(thirteen, /7 of 20 adverts are missing\. Use --force to accept this\./);
+  await refused(thirteen, /7 of 20 adverts are missing\. To accept this, run "vigie feed" with --force\./);
   await refused(polirisFile(twenty).subarray(0, -100), /The file is cut off/);
   await refused(
     polirisFile(twenty.map((row) => ({ ...row, 2: '' }))),
@@ -137,7 +137,7 @@ test('an unreadable row leaves its advert unchanged, and one without a reference
   assert.equal(nameless.counts.gone, 0);
   assert.match(
     nameless.notices.join(),
-    /unreadable rows without a reference \(1\) may belong to missing adverts \(1\)\. .* use --force/,
+    /unreadable rows without a reference \(1\) may belong to missing adverts \(1\)\. .* with --force/,
   );
   const twice = await take(scene, 'row', polirisFile([rowOf(1, 100), rowOf(2, 200), rowOf(2, 300)]));
   assert.deepEqual([twice.counts.unchanged, twice.complaints], [2, ['Line 3, R2: the reference occurs twice.']]);
@@ -482,7 +482,8 @@ test('a snapshot in which most adverts of the source, or of an agency, change pr
     prices.map((price, at) => ({ ...rowOf(at + 1, price), 1: agency }));
   const shifted = [rowOf(2, 100_000), rowOf(3, 200_000), rowOf(4, 300_000), rowOf(5, 400_000)];
   await take(scene, 'reused', polirisFile([1, 2, 3, 4].map((number) => rowOf(number, number * 100_000))));
-  const sentence = /^3 of 3 adverts change their price by more than a fifth at once\. Use --force to accept this\.$/;
+  const sentence =
+    /^3 of 3 adverts change their price by more than a fifth at once\. To accept this, run "vigie feed" with --force\.$/;
   const refused = (file: Buffer, reason: RegExp) =>
     assert.rejects(take(scene, 'reused', file), (error: Error) => reason.test(error.message));
   await refused(polirisFile(shifted), sentence);

@@ -173,7 +173,7 @@ test('two terms have different numbers, even if PostgreSQL crashes when the firs
   }
 });
 
-test('a term begins after a restore although a clock is years ahead, or the numbers were raised thousands of times', async (t) => {
+test('a term begins after a restore even if a clock is years ahead, or earlier restores raised the sequence numbers to the maximum', async (t) => {
   const own = await ownDatabase(t);
   const database = connectDatabase(t, own);
   const session = await openLeaderSession(own);

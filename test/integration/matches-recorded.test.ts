@@ -71,7 +71,7 @@ it('if notifications changed since the matcher read the search, a match is recor
   for (const each of [on, off]) await api.call('DELETE', each);
 });
 
-it('a property that satisfied a search when notifications were switched on has no start until it has stopped satisfying it and does so again', async () => {
+it('the match of a property that satisfied the search when notifications were switched on starts only when the property satisfies it again', async () => {
   const property = randomUuid();
   const silent = await search({ budgetMax: 150_000, ...EVENTS, notificationEnabled: false });
   await price(property, 100_000);

@@ -42,7 +42,7 @@ describe('publishers in a search', () => {
     assert.deepEqual([cleared.includedPublishers, cleared.orMissing], [[], []]);
   });
 
-  it('are explained, listed and previewed; the names of contacts are withheld where contacts are', async () => {
+  it('are explained, listed and previewed; their names are withheld if the search hides contacts', async () => {
     const [uuid, advert] = [randomUuid(), randomUuid()];
     await publish(uuid, advert, { name: 'Cabinet Noël', type: 1, agency: 'Agence du Port' });
     const explained = async (members: Readonly<Record<string, unknown>>) => {
@@ -102,6 +102,7 @@ describe('completion of publishers', () => {
     for (const names of named) await publish(randomUuid(), randomUuid(), names);
     assert.deepEqual(await completed('zeni'), ['Zénith Agence', 'Zénith Immo']);
     assert.deepEqual(await completed('SARL ZÉNITH i'), ['Zénith Immo']);
+    assert.deepEqual(await completed('Zénith Immo, S.A.R.L.'), ['Zénith Immo']);
     assert.deepEqual(await completed('immo'), []);
     assert.deepEqual(await completed('%'), []);
     for (let i = 0; i < 25; i++) await publish(randomUuid(), randomUuid(), { agency: `Quartier ${100 + i}` });

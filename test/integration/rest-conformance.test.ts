@@ -1,7 +1,7 @@
 /**
- * Every row of the specification's field tables 2.1 and 2.2, and every further member of the decisions: sent, stored as
- * the matcher reads it, and answered. A criterion must also match one property and not another. Every query parameter
- * of the OpenAPI document is refused beyond its schema.
+ * Every member of the specification's tables 2.1 and 2.2, and of the decisions, is sent, stored as the matcher reads
+ * it, and answered. A criterion must also match one property and not another. Every query parameter of the OpenAPI
+ * document is refused beyond its schema.
  */
 
 import assert from 'node:assert/strict';

@@ -150,6 +150,17 @@ describe('the Hydra documentation', () => {
     assert.equal(nameOf(search?.fields?.find(({ name }) => name === 'user')?.reference), 'users');
     assert.equal(nameOf(search?.fields?.find(({ name }) => name === 'includedCities')?.embedded), 'cities');
   });
+
+  it('names the class of each body', async () => {
+    const { body } = await api.call('GET', '/docs.jsonld');
+    const classes: { '@id': string; 'hydra:supportedOperation'?: object[] }[] = body['hydra:supportedClass'];
+    const expected = classes.flatMap(({ '@id': id, 'hydra:supportedOperation': operations }) =>
+      [operations ?? []].flat().flatMap((one) => ('expects' in one ? [[id, one.expects]] : [])),
+    );
+    const of = (id: string) => new Set(expected.filter(([name]) => name === id).map(([, one]) => one));
+    assert.deepEqual(of('#Search'), new Set(['#Search']));
+    assert.deepEqual(of('#Endpoint'), new Set(['#Endpoint']));
+  });
 });
 
 /** The values of a document without keywords or contexts, which describe names. IRIs are relative to the API. */

@@ -1,6 +1,6 @@
 /**
- * Identifiers of another client give 404 or nothing, everywhere. The test calls every operation of the OpenAPI document
- * with identifiers of one client under the key of another, and checks that the owner gets an answer.
+ * Everywhere, identifiers of another client give 404 or nothing. The test calls every operation of the OpenAPI document
+ * with such identifiers, and checks that their owner gets an answer.
  */
 
 import assert from 'node:assert/strict';

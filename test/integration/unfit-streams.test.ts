@@ -110,6 +110,7 @@ const CONSUMER_FAULTS: readonly (readonly [string, Partial<ConsumerConfig>, RegE
   ['the original pace', { replay_policy: ReplayPolicy.Original }, /replay policy is original/],
   ['small batches', { max_batch: 10 }, /max_batch is 10/],
   ['short requests', { max_expires: nanos(1_000) }, /max_expires is 1 s/],
+  ['few bytes a request', { max_bytes: 15_000_000 }, /max_bytes of a request is 15000000/],
 ];
 
 for (const [name, config, sentence] of CONSUMER_FAULTS) {
@@ -179,7 +180,7 @@ test('a change is noticed while the daemon runs, and reported once when it occur
   );
   await broker.manager.streams.update('ADVERTS', { ...config, max_msg_size: -1 });
   await untilIs(() => watch.reason, null);
-  assert.deepEqual(told, ['Stream ADVERTS: max_msg_size is 200 bytes, so ordinary adverts are refused.', '']);
+  assert.deepEqual(told, ['Stream ADVERTS: max_msg_size is 200 bytes, so ordinary messages are refused.', '']);
 });
 
 test('a first check that fails is soon repeated, because nothing is taken in before it', async (t) => {

@@ -145,7 +145,7 @@ test('posts that a client aims at the URL of another reach it at two per second'
   await courier.drain();
 });
 
-test('slow name look-ups delay only their own client, and a look-up refused because of a limit is not an attempt', async (t) => {
+test('slow name lookups delay only their own client, and a lookup refused because of a limit is not an attempt', async (t) => {
   const receiver = await startWebhookReceiver(t);
   const { port } = new URL(receiver.url);
   const { gate: answered, open: answer } = createGate();

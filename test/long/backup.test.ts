@@ -1,4 +1,4 @@
-/** `vigie backup` and `vigie restore` as operators use them: what they refuse, and what they leave unchanged. */
+/** `vigie backup` and `vigie restore` as operators use them, with refusals, interruptions and erased recipients. */
 
 import assert from 'node:assert/strict';
 import { access, lstat, readdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
@@ -142,7 +142,7 @@ test('a restore keeps the former database, creates new passwords, and changes no
   assert.notEqual(await readFile(join(home, 'password'), 'utf8'), password);
 });
 
-test('a recipient erased after a backup stays erased after its restore, because a newer backup was restored before', async (t) => {
+test('a recipient erased after a backup stays erased after its restore, if a newer backup was restored first', async (t) => {
   const scene = await openScene(t);
   const { dataDir, folder, file, run } = scene;
   const searches = join(folder, 'searches.json');

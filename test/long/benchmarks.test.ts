@@ -1,6 +1,6 @@
 /**
- * Every benchmark of package.json completes with a load of a few seconds (`--smoke`), and prints its figures. Here they
- * run compiled, because each of their processes then starts in half the time.
+ * Every benchmark of package.json completes with a load of a few seconds (`--smoke`), and prints its figures. If this
+ * test runs compiled, the benchmarks do too, because their processes then start in half the time.
  */
 
 import assert from 'node:assert/strict';

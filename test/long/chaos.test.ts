@@ -1,4 +1,4 @@
-/** A short chaos run with the seeds of the long one (`npm run chaos`): the auditor must find nothing. */
+/** A short chaos run for each seed of the long runs (`npm run chaos`): the auditor must find nothing. */
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -14,7 +14,7 @@ const SECONDS = '15';
 /** Leaves out restores, which take too long here and have their own tests (test/long/restore.test.ts). */
 const FAULTS = '^(?!.* returns with)';
 
-// Concurrently, because most of the time is spent waiting for JetStream to redeliver lost messages.
+// The seeds run concurrently, because they mostly wait for JetStream to redeliver lost messages.
 describe('servers, daemons and connections fail at random, and the auditor finds nothing', {
   concurrency: true,
 }, () => {

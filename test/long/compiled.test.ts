@@ -67,7 +67,7 @@ test('a checkout builds missing and outdated files, reports it, and executes no 
   await rm(join(path, 'src/new.ts'));
   assert.match((await script('vigie', '--version')).stderr, /^building/);
   assert.ok(!existsSync(join(path, 'dist/src/new.js')));
-  assert.ok(!existsSync(mark), 'nothing of the cache was executed');
+  assert.ok(!existsSync(mark), 'no file of the cache was executed');
 
   if (!isRoot) return;
   await lchown(path, 0, 0);

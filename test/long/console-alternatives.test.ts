@@ -18,7 +18,7 @@ const TABS = `[...document.querySelectorAll('[role=tab]')].map(({ textContent })
 const FOCUSED = `document.activeElement.textContent`;
 const CHOSEN_TAB = `document.querySelector('[aria-selected=true]').textContent`;
 
-/** The buttons are under the sticky bar of the page. */
+/** Clicks by script, because the page's sticky bar may cover the button. */
 const press = (selector: string): string => `document.querySelector(${JSON.stringify(selector)}).click()`;
 
 async function add({ page, rest, go, picture }: ConsoleScene): Promise<void> {

@@ -1,4 +1,4 @@
-/** What a client does with searches, matches and deliveries in the console, and its effect in the service. */
+/** A client's actions on searches, matches and deliveries in the console, and their effects in the service. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -83,7 +83,7 @@ async function describeHome({ page, rest, go, picture }: ConsoleScene): Promise<
   await rest.request('DELETE', body['@id']);
 }
 
-/** Forecasts of a service without a mail server. */
+/** Checks what the page says will be sent, on a service without a mail server. */
 async function foresee(scene: ConsoleScene): Promise<void> {
   const { page, rest, go } = scene;
   const { id, iri } = await rest.createSearch({ title: 'Muette', includedCities: ['/cities/13055'] });
@@ -127,7 +127,7 @@ async function foresee(scene: ConsoleScene): Promise<void> {
   await rest.request('DELETE', iri);
 }
 
-/** `unavailable` is last, because it is the real answer of the service. */
+/** `unavailable`, the real answer of the service, is last, so that the page shows it afterwards. */
 const MAIL_FAULTS = [
   ['refused', 'No e-mail will be sent: the recipient’s server refuses this address. Correct it.'],
   ['unsubscribed', 'No e-mail will be sent: the recipient has unsubscribed.'],
@@ -205,7 +205,7 @@ async function saveOnce({ page, rest, go }: ConsoleScene): Promise<void> {
   const { body } = await rest.request<{ 'hydra:member': Saved[] }>('GET', '/searches?title=Neuve');
   const [{ '@id': iri, budgetMax } = assert.fail()] = body['hydra:member'];
   assert.equal(budgetMax, 320_000);
-  // A search that was changed unseen is not deleted either.
+  // A search that was changed in the meantime is not deleted either.
   await rest.request('PUT', iri, { roomMin: 4 });
   const remove = async (): Promise<void> => {
     await page.do('click', { selector: '.save-bar .danger' });
@@ -227,7 +227,7 @@ async function saveOnce({ page, rest, go }: ConsoleScene): Promise<void> {
   assert.ok(asked.every(({ method, isConditional }) => method === 'GET' || isConditional));
 }
 
-/** Records the requests of the page for one search. */
+/** Records the requests of the page for single searches. */
 const RECORD_CHANGES = `(() => {
   const ask = (window.ask ??= window.fetch);
   window.changes = [];
@@ -340,7 +340,7 @@ async function seeSilentSearch({ page, rest, publish, enter, chooseSearch }: Con
   await chooseSearch('Sans bruit');
   await page.do('wait', { selector: '::-p-text(1 property found now)' });
   await page.do('until', { expression: `${COVERED} > 0` });
-  // The property was not notified, but is shown.
+  // No notification was sent about the property, but it is shown.
   await page.do('click', { selector: '[data-list=matches] ::-p-text(Studio à louer)' });
   await page.do('wait', { selector: '.property ::-p-text(Studio à louer)' });
   await page.do('click', { selector: '.property .back' });
@@ -466,7 +466,7 @@ async function countDown({ page, receiver, publish, go, picture }: ConsoleScene)
   await page.do('evaluate', { expression: ahead(0) });
 }
 
-/** After `countDown`, in which one webhook failed. */
+/** Runs after `countDown`, which leaves one failed webhook. */
 async function resendFailed({ page, rest, go }: ConsoleScene): Promise<void> {
   await go('endpoints');
   for (const label of ['Pause', 'Resume', 'Send failed webhooks again']) {

@@ -95,7 +95,7 @@ async function writeSearch({ page }: ConsoleScene): Promise<void> {
 
 const PLACES_OF_WHAT_IS_TYPED = '[role=listbox][aria-busy=false] [role=option]';
 
-/** Chooses a city with the arrow keys, then again faster than the list is loaded: for `Toul` Toulouse was the first. */
+/** Chooses Toulon with the arrow keys, then by typing before its list is loaded. For `Toul` Toulouse was first. */
 async function nameCity(page: RemotePage): Promise<void> {
   await write(page, '[role=combobox]', 'Toulon');
   await page.do('wait', { selector: PLACES_OF_WHAT_IS_TYPED });

@@ -1,4 +1,4 @@
-/** The lists of an agency in the console: its searches with a row and a filter, and the recipients of its e-mails. */
+/** The lists of an agency in the console: its searches, which can be filtered, and the recipients of its e-mails. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-/** The console's map: all listed results, the places chosen in the form of a search, and its preview. */
+/** The console's map: all listed results, the places chosen in the search form, and the preview of a search. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -23,7 +23,7 @@ test('the map shows the listed properties and the chosen places', { timeout: 600
   await enter();
   await t.test('the first view and “Show all” contain all listed properties', () => seeAll(scene));
   await t.test('a property is one row for all its searches, and names them', () => readForWhom(scene));
-  await t.test('neighbours and shores are land, the sea is not', () => showLand(scene));
+  await t.test('neighbouring countries and shores are land, the sea is not', () => showLand(scene));
   await t.test('towns and departments are shown as outlines, zip codes are marked, and the map is centred on all', () =>
     choosePlaces(scene),
   );
@@ -36,7 +36,7 @@ test('the map shows the listed properties and the chosen places', { timeout: 600
   );
 });
 
-/** The radius of the search is 5 km; from Hyères to the centre of the area it is about 18 km. */
+/** The radius of the search is 5 km. The published location is about 18 km from the centre. */
 async function askWhy({ page, rest, publish, go, picture }: ConsoleScene): Promise<void> {
   const property = randomUUID();
   await publish({ property, title: 'Villa à Hyères', price: 450_000, lat: 43.1258, lon: 6.1556 });
@@ -64,7 +64,7 @@ async function searchNamed(rest: RestClient, title: string): Promise<string> {
   return body['hydra:member'][0]?.['@id'] ?? '';
 }
 
-/** The extent of one colour's opaque pixels in a layer, and their distance from the map's middle; null without any. */
+/** The extent of one colour's opaque pixels in a layer, and how far its middle is from the map's; null without any. */
 const extentOf = (pane: 'below' | 'pins', colour: string, opacityMin = 200): string => `(() => {
   const canvas = document.querySelector('.leaflet-${pane}-pane canvas');
   const { data, width } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
@@ -88,7 +88,7 @@ const extentOf = (pane: 'below' | 'pins', colour: string, opacityMin = 200): str
   return { ...found, off };
 })()`;
 
-/** True if the map shows Dunkerque and Toulon: the pins then cover most of its height. */
+/** True if the map shows Dunkerque and Toulon: the pins then extend over more than half of its height. */
 const ALL_IN_SIGHT = `(({ top, bottom } = { top: 0, bottom: 0 }) => bottom - top > 0.5 * document.querySelector('.map').clientHeight)(${extentOf('pins', 'sale')} ?? undefined)`;
 
 async function seeAll({ page, chooseSearch, picture }: ConsoleScene): Promise<void> {
@@ -169,7 +169,7 @@ async function choosePlaces({ page, rest, go, chooseSearch, picture }: ConsoleSc
     await picture(`chosen-${name}`);
   };
   const choose = async (text: string): Promise<void> => {
-    // Without this, the map would show the former choice until the new one is loaded.
+    // Removes the former choice, which the map would show until the new choice is loaded.
     await page.do('evaluate', { expression: `document.querySelector('.chip-static button')?.click()` });
     await page.do('gone', { selector: '.chip-static' });
     await page.do('until', { expression: `${extentOf('below', 'chosen')} === null` });
@@ -181,10 +181,10 @@ async function choosePlaces({ page, rest, go, chooseSearch, picture }: ConsoleSc
   };
   await choose('Toulon');
   await marked('town', OUTLINE);
-  // A village that is too small for a map of the whole country.
+  // The outline of this village would be invisible on a map of the whole country.
   await choose('Rochefourchat');
   await marked('village', OUTLINE);
-  // Arrondissements have no outline.
+  // The arrondissement of this zip code has no outline.
   await choose('75011');
   await marked('zip-code', RING);
   await choose('Var');

@@ -6,7 +6,9 @@ import { type ConsoleScene, openConsole } from '../support/console-scene.ts';
 
 const ADVERTS = 400;
 
-test('views are read in their order, and long lists only near the visible part', { timeout: 600_000 }, async (t) => {
+test('views are read in order, and long lists are drawn only near the visible part', {
+  timeout: 600_000,
+}, async (t) => {
   const scene = await openConsole(t);
   const { rest, publish, receiver, enter, page } = scene;
   await page.do('look', { width: 1280, height: 800, scheme: 'light' });
@@ -61,7 +63,7 @@ async function readsAs(
   }
 }
 
-/** Reads the list of all searches, and of one search, whose results can be exported. */
+/** Reads the results of all searches, then those of one search, which can be exported. */
 async function readList(scene: ConsoleScene): Promise<void> {
   await scene.page.do('until', {
     expression: `document.querySelector('#results')?.innerText.startsWith('${ADVERTS}')`,

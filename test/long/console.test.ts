@@ -1,4 +1,4 @@
-/** The console in a real browser: what a client does with it, and what it shows while the service is down. */
+/** The console in a real browser: the actions of a client, and the page while the service is down. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -31,7 +31,7 @@ test('a client signs in, draws a search, and sees its results and deliveries', {
   await t.test('every view is accessible, light in English and dark in French, at every width', (t) =>
     showViews(t, scene),
   );
-  await t.test('French texts use ordinary words', () => speakFrench(scene));
+  await t.test('the page and the service answer in French', () => speakFrench(scene));
   await t.test('on low screens the form has half of the height, and the preview one line', () => fitLowScreens(scene));
   await t.test('the page requested nothing from other hosts, and no error occurred', () => stayAtHome(scene));
 });
@@ -55,7 +55,7 @@ async function signIn({ page, address, enter, picture }: ConsoleScene): Promise<
   await picture('empty');
 }
 
-/** The position of Toulon on the map, in pixels of the page. */
+/** The middle of the map, in pixels of the page. */
 const TOULON_ON_MAP = `(() => {
   const box = document.querySelector('.map').getBoundingClientRect();
   return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
@@ -174,7 +174,7 @@ async function resend({ page, receiver, publish, picture }: ConsoleScene): Promi
   await page.do('until', { expression: `/^Sent again: HTTP 200, \\d+ ms\\.$/.test(${outcome})` });
   // A refresh that the feed causes waits for requests in progress instead of aborting them.
   assert.deepEqual((await abortedRequests()).slice(before.length), []);
-  // The address contains the chosen filters: a link to it, and the browser's back button, show the same.
+  // The address contains the chosen filters, so a link or the browser's back button shows the same list.
   await page.do('choose', { selector: '.filters select:nth-of-type(3)', value: 'event' });
   await page.do('until', { expression: `document.querySelectorAll('.delivery').length === 1` });
   assert.match(await page.do<string>('evaluate', { expression: 'location.hash' }), /channel=event/);
@@ -300,7 +300,7 @@ async function showViews(t: TestContext, { page, picture }: ConsoleScene): Promi
   await page.do('look', { width: 1280, height: 800, scheme: 'light' });
 }
 
-/** Checks the page's texts and the service's answers in French, also the folded parts and those below the screen. */
+/** Checks the page's texts and the service's answers in French, including folded parts and those below the screen. */
 async function speakFrench({ page, go }: ConsoleScene): Promise<void> {
   const says = async (...texts: readonly string[]): Promise<void> => {
     for (const text of texts)

@@ -94,7 +94,7 @@ describe('generators and linters', () => {
     assert.deepEqual(compiled, { code: 0, output: '' });
   });
 
-  it('spectral finds nothing', async () => {
+  it('spectral finds no fault', async () => {
     const args = ['lint', '--ruleset', 'HOME/spectral.yaml', '--fail-severity', 'hint', 'openapi.json'];
     const { code, output } = await runReader('spectral', args, folder);
     assert.equal(code, 0, output);
@@ -143,7 +143,7 @@ describe('the OpenAPI document', () => {
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
       const text = await answer.text();
-      // No market has fifty prices here.
+      // 404 is right here, because no market has the fifty prices that a median needs.
       const isAnswered = answer.ok || (path === '/markets' && answer.status === 404);
       assert.ok(isAnswered, `${method} ${url} ${answer.status}: ${text}`);
       const parsed = text === '' ? null : JSON.parse(text);
@@ -180,7 +180,7 @@ describe('the OpenAPI document', () => {
   });
 });
 
-/** One match with its delivery, and an event of every kind as its endpoint receives it. */
+/** Causes two matches and events of every kind. Resolves with the ids of the first match, and all posts. */
 async function scene() {
   const property = numberedUuid('property', 900);
   const crawler = await connectCrawler({ after }, servers.nats.url);
@@ -245,7 +245,7 @@ describe('webhooks', () => {
 /** Headers that every HTTP request has. */
 const OF_HTTP = ['host', 'connection', 'content-type', 'content-length', 'transfer-encoding'];
 
-/** True if PostgreSQL accepted no connection in time. No request failed because of this, and it is tried again. */
+/** True if background work got no connection to PostgreSQL in time. The daemon repeats it, and no request failed. */
 const isMachineBusy = (line: Daemon['log'][number]): boolean =>
   line.isBug === false && /connection timeout/.test(String(line.reason));
 

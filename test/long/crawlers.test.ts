@@ -1,4 +1,4 @@
-/** The published example crawlers: their messages are recorded, and before they exit they print the refused ones. */
+/** The published example crawlers: their messages are recorded, and before they exit they print refused messages. */
 
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
@@ -76,7 +76,7 @@ async function keepsItsPromises(number: number, folder: string, command: Command
   assert.match(told, /refused: advert\.price: must be 0/);
   assert.equal(told.match(/refused:/g)?.length, 1, told);
 
-  // A correction within a minute and an expiry of the same moment are not duplicates; a message sent twice is one.
+  // A correction within a minute and an expiry of the same moment are not duplicates, but a message sent twice is.
   const expired = JSON.stringify({ kind: 'expire', crawledAt, property: { uuid: property }, advert: { uuid: advert } });
   const again = await crawl(folder, command, [priced(250_000), priced(240_000), expired]);
   assert.equal(again.code, 0, again.told);
@@ -85,7 +85,7 @@ async function keepsItsPromises(number: number, folder: string, command: Command
   assert.equal(stored?.price, 240_000);
 }
 
-/** Skips the test, and says what it needs, if `prepare` fails. */
+/** If `prepare` fails, skips the test, with its requirements as the reason. */
 async function prepared(t: TestContext, needs: string, prepare: () => Promise<unknown>): Promise<boolean> {
   try {
     await prepare();
@@ -96,14 +96,14 @@ async function prepared(t: TestContext, needs: string, prepare: () => Promise<un
   }
 }
 
-test('messages of the JavaScript crawler are recorded, and it prints the refused ones', async (t) => {
+test('messages of the JavaScript crawler are recorded, and the crawler prints refused messages', async (t) => {
   const folder = await folderOf(t);
   await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
   await cp(join(CRAWLERS, 'crawler.mjs'), join(folder, 'crawler.mjs'));
   await keepsItsPromises(1, folder, [process.execPath, 'crawler.mjs']);
 });
 
-test('messages of the Python crawler are recorded, and it prints the refused ones', async (t) => {
+test('messages of the Python crawler are recorded, and the crawler prints refused messages', async (t) => {
   const folder = await folderOf(t);
   await cp(join(CRAWLERS, 'crawler.py'), join(folder, 'crawler.py'));
   const python = join(folder, 'environment/bin/python');
@@ -114,7 +114,7 @@ test('messages of the Python crawler are recorded, and it prints the refused one
   if (isReady) await keepsItsPromises(2, folder, [python, 'crawler.py']);
 });
 
-test('messages of the Go crawler are recorded, and it prints the refused ones', async (t) => {
+test('messages of the Go crawler are recorded, and the crawler prints refused messages', async (t) => {
   const folder = await folderOf(t);
   await cp(join(CRAWLERS, 'crawler.go'), join(folder, 'main.go'));
   const isReady = await prepared(t, 'go, and github.com/nats-io/nats.go from its proxy', async () => {

@@ -1,4 +1,4 @@
-/** The documentation and the entrypoint in a real browser: they contact only the API, and are accessible. */
+/** The documentation and the entrypoint in a real browser: both contact only the API, and /docs is accessible. */
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -71,7 +71,7 @@ test('/docs shows all samples in the selected language, can copy them, and lists
   await page.do('until', { expression: `${anchors} === 0` });
 });
 
-test('/docs is accessible in each language, and its search works without a mouse', async (t) => {
+test('/docs is accessible in French, light and dark, and its search works without a mouse', async (t) => {
   const page = await openPage(t);
   const says = (selector: string, text: string) =>
     page.do('until', { expression: `document.querySelector('${selector}')?.textContent.includes('${text}')` });

@@ -1,6 +1,6 @@
 /**
  * An untuned PostgreSQL of a distribution, whose defaults include JIT compilation. Compiling takes a hundred times as
- * long as executing, so the daemon's session settings turn it off.
+ * long as executing, so the daemon's session settings turn JIT compilation off.
  */
 
 import assert from 'node:assert/strict';
@@ -26,7 +26,7 @@ test('no statement of a daemon is compiled on a PostgreSQL with its defaults', a
   if (missing !== null) return t.skip(`no PostgreSQL of a distribution here: ${missing}`);
   const cleanup = lastFirst(t);
   const postgres = await startExternalPostgres(cleanup, { shared_preload_libraries: 'pg_stat_statements' });
-  assert.deepEqual(await queryOnce(postgres.url, 'show jit'), [{ jit: 'on' }], 'as the distribution has it');
+  assert.deepEqual(await queryOnce(postgres.url, 'show jit'), [{ jit: 'on' }], 'the distribution enables JIT');
   await queryOnce(postgres.superuserUrl, 'create extension pg_stat_statements');
   const servers = { postgres, nats: await startTestNats(cleanup) };
   const daemon = await startDaemon(cleanup, servers, STORY_SETTINGS);
@@ -44,7 +44,7 @@ test('no statement of a daemon is compiled on a PostgreSQL with its defaults', a
     `select regexp_replace(query, '\\s+', ' ', 'g') as query, calls::int, mean_exec_time as "meanMs", jit_functions::int as compiled
      from pg_stat_statements where userid = 'vigie'::regrole order by total_exec_time desc`,
   )) as readonly Counted[];
-  assert.ok(counted.length > 10, 'its statements are counted');
+  assert.ok(counted.length > 10, 'the statements of the daemon are counted');
   const line = ({ query, calls, meanMs }: Counted): string =>
     `${meanMs.toFixed(2)} ms, ${calls}: ${query.slice(0, 70)}`;
   for (const each of counted.slice(0, 5)) t.diagnostic(line(each));

@@ -1,4 +1,4 @@
-/** Features are separate from the engine: without any or all of them, the rest compiles and the engine works. */
+/** Features are separate from the engine: without one or all of them, the rest compiles and the engine works. */
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

@@ -1,4 +1,4 @@
-/** Long tests of snapshots: all files of an agency, restores, and interruptions and kills at any moment. */
+/** Long tests of snapshots: all files of two agencies, a restore, interruptions at thirteen points, and a kill. */
 
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
@@ -28,7 +28,7 @@ import { emptyDirectory, startTestPostgres } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
 const FOLDER = fileURLToPath(new URL('feeds/', SHARED_DATA));
-const skip = existsSync(FOLDER) ? false : 'the real files are not here';
+const skip = existsSync(FOLDER) ? false : 'the files of real agencies are not installed';
 
 const HEKTOR = [
   { name: '2026-03-13_1602', lines: 83, expired: 0, prices: 0 },
@@ -68,7 +68,7 @@ async function statesOf({ database }: Pick<FeedScene, 'database'>): Promise<Read
   );
 }
 
-/** Expected differences of each file from the one before, counted over fields 2, 11 and 16 with other tools. */
+/** Expected differences of each file from the previous file, counted over fields 2, 11 and 16 with other tools. */
 const LUBERON = [
   { name: '2026-02-18_0041', lines: 22, expired: 0, prices: 0, surfaces: 0 },
   { name: '2026-02-18_2049', lines: 71, expired: 2, prices: 1, surfaces: 1 },
@@ -79,7 +79,7 @@ const AGENCIES = [
   { source: 'luberon', files: LUBERON, created: 107 },
 ] as const;
 
-test('ten snapshots of two agencies give their adverts after each, and a second reading publishes nothing', {
+test('each of ten snapshots of two agencies yields its adverts, and a second reading publishes nothing', {
   skip,
 }, async (t) => {
   const scene = await startFeedScene(t);
@@ -225,7 +225,7 @@ test('a killed process releases its source, and the same command continues where
     () => streamed(scene).catch(() => 0),
     (count) => count > 500,
   );
-  // The process is frozen, so that it is still reading when the other one starts.
+  // The process is frozen, so that it is still reading when the other process starts.
   command.kill('SIGSTOP');
   const busy = await runVigie(args, scene.servers);
   assert.equal(busy.code, 1, busy.stdout);
@@ -240,5 +240,5 @@ test('a killed process releases its source, and the same command continues where
   await recorded(scene);
   assert.equal(await liveCount(scene), 8_000);
   const { state } = await scene.broker.manager.streams.info('ADVERTS');
-  assert.equal(state.messages, 8_000, 'none is published twice');
+  assert.equal(state.messages, 8_000, 'no advert is published twice');
 });

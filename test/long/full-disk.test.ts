@@ -40,7 +40,7 @@ async function mountSmallDisk(cleanup: Cleanup, bytes: number): Promise<SmallDis
     cleanup.after(() => rm(path, { recursive: true, force: true }));
     return null;
   }
-  // The user of the servers must be able to pass through it.
+  // The servers run as another user, which must be able to enter the directory.
   await chmod(path, 0o711);
   return {
     path,
@@ -96,8 +96,8 @@ test('a full disk of PostgreSQL is an outage for running and for starting daemon
     ({ status, text }) => status === 503 && statuses.has(503) && /PostgreSQL has no room .*No space left/.test(text),
     RECOVERY_MAX_MS,
   );
-  // Writes can still succeed while pages have free space. Nevertheless clients' writes are refused, and reads are
-  // answered.
+  // Writes can still succeed while pages have free space. Nevertheless the daemon refuses clients' writes, and answers
+  // reads.
   const refused = (await post(daemon.apiUrl)) as Response;
   assert.deepEqual([refused.status, refused.headers.get('Retry-After')], [503, '60']);
   assert.match((await refused.json()).detail, /disk of the service is full/);
@@ -143,7 +143,7 @@ test('a full disk of PostgreSQL is an outage for running and for starting daemon
   t.diagnostic(`lines of the log that name the reason: ${told.join(', ')}`);
   assert.ok(
     told.every((count) => count <= 2),
-    'the reason is logged once for each SQLSTATE, at most twice',
+    'the reason is in the log at most twice, once for each SQLSTATE',
   );
   for (const each of [daemon, started]) assert.equal(await each.end('SIGTERM'), 0);
 });

@@ -59,7 +59,7 @@ const noGenerator =
     () => null,
     // Maven writes its errors to the standard output.
     ({ message, stdout }: Error & { readonly stdout?: string }) =>
-      `Maven does not fetch the generator and what its clients need: ${stdout || message}`,
+      `Maven cannot fetch the generator and the libraries of its clients: ${stdout || message}`,
   ));
 const servers = await startTestServers({ after });
 const UNLIMITED = { VIGIE_RATE_LIMIT_PER_SECOND: '1000000', VIGIE_WRITE_LIMIT_PER_SECOND: '1000000' };
@@ -177,7 +177,7 @@ for (const [name, { source, args, imports }] of Object.entries(GO_GENERATORS)) {
     const installed = await cacheEntry(CACHE, source.replaceAll('/', '-'), isInstalled, async (home) => {
       await runIn(go, 'go', ['install', source], { env: { ...env, GOPATH: home, GOBIN: join(home, 'bin') } });
     }).catch((error: Error) => error);
-    if (installed instanceof Error) return t.skip(`Go does not install ${source}: ${installed.message}`);
+    if (installed instanceof Error) return t.skip(`Go cannot install ${source}: ${installed.message}`);
     const cwd = join(folder, name);
     await mkdir(join(cwd, 'vigie'), { recursive: true });
     await run(join(installed, 'bin', name), [...args, join(folder, 'openapi.json')], { cwd, maxBuffer: 1e8 });
@@ -193,7 +193,7 @@ for (const [name, { source, args, imports }] of Object.entries(GO_GENERATORS)) {
 }
 
 /**
- * Without the check that every valid request succeeds, because no schema can express that a list accepts only one
+ * The check that every valid request succeeds is left out, because no schema can express that a list accepts only one
  * order.
  */
 const CHECKS = [
@@ -213,7 +213,7 @@ test('schemathesis gets no answer that the contract does not describe', async (t
     await run('python3', ['-m', 'venv', home]);
     await inPython(home, 'pip', 'install', '--quiet', 'schemathesis==4.32.5');
   }).catch((error: Error) => error);
-  if (installed instanceof Error) return t.skip(`Python does not install schemathesis: ${installed.message}`);
+  if (installed instanceof Error) return t.skip(`pip cannot install schemathesis: ${installed.message}`);
   const key = `X-API-KEY: ${await keyOfSearches('schemathesis')}`;
   const options = [
     '--phases',

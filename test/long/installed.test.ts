@@ -1,7 +1,7 @@
 /**
- * From an empty home directory to the first alert with the commands of config/install.md: the package as an ordinary
- * user, the compose files, and the systemd unit. Without a Docker engine and systemd, the test runs their commands with
- * their environment, on servers of Debian.
+ * From an empty home directory to the first alert with the commands of config/install.md. They install the package as
+ * an ordinary user, the compose files, and the systemd unit. The test needs no Docker engine and no systemd: it runs
+ * their commands with their environment, on servers of Debian.
  */
 
 import assert from 'node:assert/strict';
@@ -148,8 +148,8 @@ async function writeInput(hook: Hook): Promise<void> {
 const PASSWORDS_ASKED = 'host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n';
 
 /**
- * PostgreSQL without a database, from the newest release of Debian, or this machine's if that cannot be fetched.
- * Resolves with the URL of its superuser.
+ * Starts the PostgreSQL of Debian 13 without a database, or this machine's if Debian's cannot be fetched. Resolves with
+ * the URL of its superuser.
  */
 async function startDebianPostgres(t: TestContext, cleanup: Cleanup, options: Readonly<Record<string, string>> = {}) {
   const access = await mkdtemp(join(tmpdir(), 'vigie-access-'));
@@ -167,7 +167,7 @@ async function startDebianPostgres(t: TestContext, cleanup: Cleanup, options: Re
   return url;
 }
 
-/** Debian's nats-server, or this machine's if that cannot be fetched. Resolves with `host:port`. */
+/** Starts Debian's nats-server, or this machine's if Debian's cannot be fetched. Resolves with `host:port`. */
 async function startDebianNats(cleanup: Cleanup, passwords: { readonly vigie: string; readonly crawler: string }) {
   return startShippedNats(cleanup, passwords, await findNewerNats().catch(() => undefined));
 }
@@ -255,13 +255,13 @@ interface Unit {
   /** The page's `import` and `publish` commands. */
   readonly fill: readonly string[];
   readonly settingsFile: string;
-  /** Runs the unit's command in its own home until it reports that it is ready. */
+  /** Starts the unit's command in the ordinary user's home; resolves when the daemon is ready. */
   start(settings: Readonly<Record<string, string>>): Promise<ChildProcess>;
   /** The daemon's data directory. */
   readonly state: string;
 }
 
-/** The first three commands of the page, which the test cannot execute without systemd. */
+/** Reads the unit that the page's first three commands install and start. The test runs it without systemd. */
 async function readUnit(): Promise<Unit> {
   const lines = await commandsOf('A service of systemd');
   assert.equal(lines.length, 5);
@@ -299,7 +299,7 @@ test('the unit runs after five commands, with the embedded servers', async (t) =
   const began = performance.now();
   const { fill, state, start } = await readUnit();
   const daemon = await start({});
-  // Run as root if the test runs as root: the commands find the daemon of another user.
+  // If the test runs as root, so do these commands, which must find the daemon of another user.
   const commands = {
     VIGIE_DATA_DIR: state,
     VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true',
@@ -343,7 +343,7 @@ test('the unit runs after five commands, with PostgreSQL, NATS and Caddy of Debi
   await writeFile(own, `${settings}\nVIGIE_ALLOW_PRIVATE_ENDPOINTS=true\n`);
   const daemon = await start({ ...parseEnv(await readFile(own, 'utf8')), VIGIE_API_ADDRESS: upstream });
   const page = await readFile(join(ROOT, 'config/install.md'), 'utf8');
-  const [, reading = ''] = /need these settings too: `(.*?)`/.exec(page) ?? [];
+  const [, reading = ''] = /need these settings too\. Load them with `(.*?)`/.exec(page) ?? [];
   assert.ok(reading.endsWith(` ${settingsFile}`), 'the settings that the unit reads');
   const inEnvironment = (line: string) => runShell(`${reading.replace(settingsFile, own)}\n${line}`);
   for (const line of fill) await inEnvironment(line);
@@ -372,7 +372,7 @@ test('the compose file runs after five commands, with PostgreSQL, NATS and Caddy
   const { services } = parse(await readFile(join(ROOT, 'config/compose.yaml'), 'utf8'), { merge: true });
   const filled = (value: string): string =>
     value.replaceAll(/\$\{(\w+)(:[-?])?([^}]*)\}/g, (_, name: string, kind: string, other: string) => {
-      if (kind === ':?' && !env[name]) assert.fail(`${name} is not made by the page`);
+      if (kind === ':?' && !env[name]) assert.fail(`the page does not create ${name}`);
       return env[name] || (kind === ':-' ? other : '');
     });
   const cleanup = lastFirst(t);

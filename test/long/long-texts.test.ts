@@ -1,4 +1,4 @@
-/** Every function that reads texts takes linear time. Each gets long runs of one character and of two. */
+/** Every function that reads texts takes linear time. Each gets long runs of a character, a word, or two characters. */
 
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
@@ -157,7 +157,7 @@ async function faultOf(read: (text: string) => unknown, text: Text): Promise<str
   return `${JSON.stringify(text(20))}: ${long.toFixed()} ms, ${short.toFixed()} ms for a tenth`;
 }
 
-/** Each function reads every `every`-th text, starting one text later than the function before. */
+/** Each function reads every `every`-th text, so that different functions read different texts. */
 async function faultsOf(texts: readonly Text[], every = 1): Promise<readonly string[]> {
   const faults: string[] = [];
   for (const [at, [name, read]] of Object.entries(reads).entries()) {
@@ -169,14 +169,14 @@ async function faultsOf(texts: readonly Text[], every = 1): Promise<readonly str
   return faults;
 }
 
-test('ten times as many equal characters or words take at most fifteen times the CPU in every reader of texts', async () => {
+test('ten times as many equal characters or words take at most fifteen times the CPU time in every reader of texts', async () => {
   assert.ok(CHARACTERS.length >= 40);
   const equal = [...CHARACTERS, ...WORDS].map((one) => (length: number) => run(one, one, length));
   const number = (length: number) => `1,${'0'.repeat(length)}1`;
   assert.deepEqual(await faultsOf([...equal, number]), []);
 });
 
-test('alternating runs of two characters take at most fifteen times the CPU too', async () => {
+test('alternating runs of two characters take at most fifteen times the CPU time too', async () => {
   const pairs = CHARACTERS.flatMap((a, at) =>
     CHARACTERS.slice(at + 1).map((b) => (length: number) => run(a, b, length)),
   );

@@ -24,7 +24,7 @@ for (const args of [
   });
 }
 
-test('every query of the dashboard returns data in the demonstration', async (t) => {
+test('every query of the dashboards returns data in the demonstration', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'vigie-dashboard-'));
   const demo = startDemo(folder);
   t.after(async () => {

@@ -1,7 +1,7 @@
 /**
- * A NATS cluster of three servers with three copies of each stream. Its leader is killed, another server freezes, a
- * third returns without its disk, the daemon starts while one is down, and the server that the daemon uses is cut off
- * from the others. No change is lost or notified twice.
+ * A NATS cluster of three servers with three copies of each stream. A leader is killed and returns without its disk,
+ * and a leader freezes. The daemon starts while a server is down. The server that the daemon uses is cut off from the
+ * others. No change is lost or notified twice.
  */
 
 import assert from 'node:assert/strict';
@@ -35,7 +35,7 @@ async function openScene(t: TestContext) {
   return { postgres, nodes, daemon, story, start };
 }
 
-test('a cluster loses its leader, freezes, loses a server’s disk, and the deliveries continue', async (t) => {
+test('a leader is killed and returns without its disk, a leader freezes, and the deliveries continue', async (t) => {
   const { postgres, nodes, story, start, ...scene } = await openScene(t);
   let { daemon } = scene;
   const infoOf = async (stream: string): Promise<StreamInfo | null> => {
@@ -103,7 +103,7 @@ test('a server that is cut off from its peers blocks nothing, as leader of the s
     const isWhole = copies.length === 2 * (nodes.length - 1) && copies.every(({ current }) => current);
     return isWhole ? info : null;
   };
-  /** The server that the daemon uses, once it is the stream's leader, or a follower if `leads` is false. */
+  /** The server that the daemon uses, if it leads the stream as wanted; else null, after requesting a new leader. */
   const usedServer = async (leads: boolean): Promise<ClusterNode | null> => {
     const info = await wholeStream();
     const serving = await Promise.all(nodes.map(isUsed));
@@ -114,7 +114,7 @@ test('a server that is cut off from its peers blocks nothing, as leader of the s
     return null;
   };
 
-  /** Each connection starts with a random server: the chance that all avoid a given one is 1 in 130. */
+  /** Each connection starts with a random server: the chance that all avoid a given server is 1 in 130. */
   const serversOfNewConnections = (): Promise<readonly (string | undefined)[]> => {
     const url = nodes.map((node) => node.url).join(',');
     const connecting = Array.from({ length: 12 }, async () => {
@@ -183,7 +183,7 @@ test('a stream leader returns without its disk while a replica lags: the loss is
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
 
-test('a first start on a cluster that has just lost a server waits for it', async (t) => {
+test('a first start on a cluster that has just lost a server waits for that server', async (t) => {
   const nodes = await startNatsCluster(t);
   await nodes[0]?.kill();
   const url = nodes

@@ -1,4 +1,4 @@
-/** A criterion and a kind of event are each added in one table. The compiler names the files that need a change. */
+/** A criterion is a row of a table, and a kind of event one word. The compiler names the files that need a change. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -16,7 +16,7 @@ const ROW = `
 `;
 const TABLE = 'src/engine/domain/criterion-table.ts';
 
-/** Files with type errors, the console's page included. Its generated lists are written before it is compiled. */
+/** Files with type errors, including those of the console's page, whose generated lists are written before. */
 async function filesThatFail({ failureOf }: SourceCopy): Promise<readonly string[]> {
   const tsc = 'node_modules/typescript/bin/tsc';
   const service = await failureOf(tsc);

@@ -1,4 +1,4 @@
-/** If a release adds a member to the intake contract, earlier adverts that are crawled again have not changed. */
+/** If a release adds a member to the intake contract, stored adverts do not change when they are crawled again. */
 
 import assert from 'node:assert/strict';
 import { cp, readFile, symlink, writeFile } from 'node:fs/promises';
@@ -13,7 +13,7 @@ import { RECOVERY_MAX_MS, untilIs } from '../support/until.ts';
 
 const PROPERTIES = 10;
 
-/** Replacements by file, from this release's text to the next one's. */
+/** Replacements by file, from this release's text to the next release's. */
 const ADDED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'intake-schema.ts': {
     '  condominiumFees: amount,\n': '  condominiumFees: amount,\n  newFees: amount,\n  newList: texts,\n',
@@ -70,7 +70,7 @@ const crawled = (number: number, minute: number, advert: object = {}) => ({
   },
 });
 
-test('the next release, which knows more members, reports no stored advert that is crawled again unchanged', async (t) => {
+test('the next release, which knows more members, reports no event if a stored advert is crawled again unchanged', async (t) => {
   const servers = await startTestServers(t);
   const today = await startDaemon(t, servers);
   const crawler = await connectCrawler(t, servers.nats.url);
@@ -94,10 +94,14 @@ test('the next release, which knows more members, reports no stored advert that 
   await publish(2);
   assert.deepEqual(await kindsAfter(2), ['property.ad.create']);
   await publish(3, { newFees: 100 });
-  assert.deepEqual(await kindsAfter(3), ['property.ad.create', 'property.ad.update'], 'its value is a change');
+  assert.deepEqual(
+    await kindsAfter(3),
+    ['property.ad.create', 'property.ad.update'],
+    'the value of a new member is a change',
+  );
   await database.query('delete from events');
   await publish(4, { newFees: 100 });
-  assert.deepEqual(await kindsAfter(4), [], 'the value is stored');
+  assert.deepEqual(await kindsAfter(4), [], 'the value of the new member is stored');
   assert.equal(await next.end('SIGTERM'), 0);
   // The operator returns to the former release.
   const back = await startDaemon(t, servers);

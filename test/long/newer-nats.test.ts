@@ -1,5 +1,5 @@
 /**
- * Behaviour that depends on the version of nats-server, with that of the next Debian: owners of streams, limits, unfit
+ * Behaviour that depends on the version of nats-server, tested with that of Debian 13: owners of streams, limits, unfit
  * streams, clusters.
  */
 
@@ -18,9 +18,9 @@ const FILES = [
   ...['full-nats-at-start', 'nats-cluster'].map((name) => `long/${name}`),
 ];
 
-test('behaviour that depends on the version of nats-server is the same on a newer one', async () => {
+test('behaviour that depends on the version of nats-server is the same on a newer version', async () => {
   const files = FILES.map((name) => fileURLToPath(moduleUrl(`test/${name}.test`)));
-  // With this variable a test runner inside another one would report to the outer runner.
+  // With this variable a test runner that another runner starts would report to the outer runner.
   const { NODE_TEST_CONTEXT: _, ...environment } = process.env;
   const child = spawn(process.execPath, [...LOADER, '--test', '--test-concurrency=1', ...files], {
     cwd: ROOT,

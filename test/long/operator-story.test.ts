@@ -6,7 +6,7 @@ import { runVigie, startDaemon } from '../support/daemon.ts';
 import { type OperatorScene, startDaemonScene } from '../support/operator-scene.ts';
 import { until } from '../support/until.ts';
 
-test('a pause applies to every instance and survives their restarts', async (t) => {
+test('a pause applies to every instance and survives the restart of one', async (t) => {
   const scene = await startDaemonScene(t);
   const { servers, daemon, receiver } = scene;
   await startDaemon(t, servers);
@@ -27,7 +27,7 @@ test('a pause applies to every instance and survives their restarts', async (t) 
   const nextAdmin = adminOf({ ...scene, daemon: next });
   const { stages, streams } = await nextAdmin('status');
   assert.equal(stages[0].state, 'paused');
-  assert.equal(Number(streams[0].pendingCount), 2, 'no instance has pulled them');
+  assert.equal(Number(streams[0].pendingCount), 2, 'no instance has pulled the messages');
   await nextAdmin('stages', 'resume', 'intake');
   await receiver.until((posts) => posts.length === 2);
 });

@@ -1,4 +1,4 @@
-/** The webhooks of a match stay in the order of the changes while daemons die, even if two share the deliveries. */
+/** The webhooks of a match stay in the order of the changes while two daemons share the deliveries, die and freeze. */
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -20,9 +20,9 @@ const CUTS = 5;
 const WAVES = ['kill', 'kill', 'freeze', 'freeze', 'kill', 'kill', 'freeze until it counts as dead', 'kill'] as const;
 const WAVE_PROPERTIES = 125;
 const ATTEMPT_TIMEOUT_MS = 3_000;
-/** An attempt's time limit and the courier's margin to record it, both counted from the heartbeat before. */
+/** An attempt's time limit plus the courier's margin to record it, less 2 s, the possible age of its heartbeat. */
 const LEASE_MS = ATTEMPT_TIMEOUT_MS + 15_000 - 2_000;
-/** The number of recoveries while every third post fails, so that nothing is sent more than six times. */
+/** At most so many recoveries while every third post fails, so that nothing is sent more than six times. */
 const RECOVERIES_MAX = 4;
 
 async function openScene(t: TestContext) {
@@ -58,7 +58,7 @@ test('two instances that die and freeze keep the order, including that of recove
   const properties = WAVES.length * WAVE_PROPERTIES;
   receiver.script('/matches', ...everyThirdFails(properties));
   receiver.script('/events', ...everyThirdFails(properties * CUTS));
-  // The retry is due only in an hour, so only recoveries send again.
+  // Retries are due only in an hour, so only recoveries send again.
   const recover = openRecoveries(key);
   for (const [wave, fault] of WAVES.entries()) {
     const received = receiver.posts.length;

@@ -28,7 +28,7 @@ async function answers(t: Cleanup, database: Database): Promise<{ rest: number; 
 const open = (url: string, connectionsMax = 4) =>
   openDatabase({ url, connectionsMax, onConnectionLost: () => undefined });
 
-test('a full PostgreSQL, an exhausted pool and an unknown host are answered with 503', async (t) => {
+test('a PostgreSQL without free connections, an exhausted pool and an unknown host cause 503', async (t) => {
   const { url } = await startTestPostgres(t, { max_connections: '8', superuser_reserved_connections: '0' });
   // The server stops before these clients do, so their errors are expected.
   const full = Array.from({ length: 20 }, () => new pg.Client(url).on('error', () => undefined));
@@ -56,7 +56,7 @@ test('a start waits for a PostgreSQL in a temporary condition, but not if a sett
     assert.ok(!isPassingRefusal(error, false), error.code);
     assert.ok(isPassingRefusal(error, true), `${error.code}, after a successful login`);
   }
-  assert.ok(!isPassingRefusal(failed('42P01', { severity: 'ERROR' }), true), 'a bug is not waited for');
+  assert.ok(!isPassingRefusal(failed('42P01', { severity: 'ERROR' }), true), 'a bug is no reason to wait');
 });
 
 const failed = (code: string, extra: object = {}) => Object.assign(new Error('failed'), { code, ...extra });
@@ -78,7 +78,7 @@ test('transient errors are distinguished from bugs by named codes', () => {
     assert.ok(isDatabaseOutage(failed(code)), code);
   }
   assert.ok(isDatabaseOutage(failed('XX000', { severity: 'FATAL' })), 'a FATAL error prevents or ends the session');
-  assert.ok(!isDatabaseOutage(failed('XX000', { severity: 'ERROR' })), 'it is retried, but is no outage');
+  assert.ok(!isDatabaseOutage(failed('XX000', { severity: 'ERROR' })), 'such an error is retried, but is no outage');
   assert.ok(isBrokerOutage(new BrokerUnavailableError('no stream accepts the subject')));
   assert.ok(!isBrokerOutage(failed('TIMEOUT')), 'a code of NATS counts only in an error of NATS');
 });

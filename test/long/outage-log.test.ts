@@ -1,4 +1,4 @@
-/** The log reports the outage and the return of a server once, however many parts of the service notice it. */
+/** An outage of a server causes few log lines, although the work of the service fails many times. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -16,7 +16,7 @@ const readiness =
   async () =>
     (await fetch(`${operationsUrl}/readyz`)).status;
 
-test('a PostgreSQL outage is one log line per kind of work, not per attempt; a NATS outage one line for any number of pulls', async (t) => {
+test('a PostgreSQL outage causes one log line per kind of work, not per attempt, and a NATS outage causes a single line', async (t) => {
   const servers = await startTestServers(t);
   const daemon = await startHere(t, servers);
   const since = async (outage: () => Promise<void>) => {

@@ -1,6 +1,6 @@
 /**
  * `/readyz` reports a lack of progress. Here the recorder waits for another session's lock while PostgreSQL still
- * answers, so a new query would not notice. A hanging endpoint with a backlog is not reported.
+ * answers, so a trivial query would succeed. A hanging endpoint with a backlog is not reported.
  */
 
 import assert from 'node:assert/strict';

@@ -1,6 +1,6 @@
 /**
- * A builder or a statement of a recording transaction fails, or a statement of a claim or an outcome. The tables then
- * have all rows or none, memory is unchanged, and the next try gives the right state.
+ * Faults in the code that builds a recording transaction, and in statements of recordings, claims, outcomes and
+ * retries. The tables then have all rows or none, and the next try gives the right state.
  */
 
 import assert from 'node:assert/strict';
@@ -41,7 +41,7 @@ function step(fault: Fault): void {
   if (fault.in === -1) throw new InjectedError('injected');
 }
 
-/** Each statement of a transaction is a step: it is not sent, or PostgreSQL refuses it. */
+/** Makes each statement of a transaction a step. A failing statement is not sent, or PostgreSQL refuses it. */
 function faulty(database: DatabasePool, fault: Fault, kind: 'unsent' | 'refused'): Database {
   return {
     query: database.query.bind(database),
@@ -159,7 +159,7 @@ const ARRANGED: Readonly<Record<string, Arrange>> = {
 };
 
 for (const [what, arrange] of Object.entries(ARRANGED)) {
-  test(`if recording fails in ${what}, nothing of it remains, and the next try gives the right state`, async (t) => {
+  test(`if recording fails in ${what}, no row of it remains, and the next try gives the right state`, async (t) => {
     const scene = await openScene(t);
     const { database, matcher } = scene;
     const standing = {
@@ -269,7 +269,7 @@ for (const when of ['before it took effect', 'after it took effect'] as const) {
   });
 }
 
-/** Makes every other statement of each kind fail: PostgreSQL is unavailable before it, or its answer is lost. */
+/** Makes every other statement of each kind fail: it is not executed, or its answer is lost. */
 function failEveryOther(database: Database, when: string): ReadonlyMap<string, number> {
   const [seen, failed] = [new Map<string, number>(), new Map<string, number>()];
   const away = (): Error => Object.assign(new Error('away'), { code: '57P01' });

@@ -41,7 +41,7 @@ function endSessions({ superuserUrl }: TestPostgres): Promise<unknown> {
   );
 }
 
-/** Refuses logins until the daemon has noticed this repeatedly, then admits them: it must be ready and send alerts. */
+/** Refuses the daemon until it has noticed this repeatedly, then heals: the daemon must get ready and send alerts. */
 async function refuseAndHeal(
   daemon: Daemon,
   story: PriceStory,

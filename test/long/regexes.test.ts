@@ -1,4 +1,4 @@
-/** No regex of the sources takes quadratic time: `recheck` analyses each, and attacks those that it doubts. */
+/** No regex for external text takes quadratic time: `recheck` analyses each, and attacks those that it doubts. */
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { check } from 'recheck';
 import { ROOT_URL } from '../support/checkout.ts';
 import { assertNone } from '../support/lists.ts';
 
-/** Reported as vulnerable, but harmless: they read only files of this repository. */
+/** Files with reported but harmless regexes, which read only files of this repository. */
 const OWN_FILES_ONLY: ReadonlySet<string> = new Set([
   'engine/domain/inflection/suffix-rules.ts',
   'rest/description/code-samples.ts',

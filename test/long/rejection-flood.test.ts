@@ -1,5 +1,5 @@
 /**
- * A faulty crawler publishes tens of thousands of rejected messages as fast as the stream accepts them. Adverts of
+ * A faulty crawler publishes thousands of invalid messages as fast as the stream accepts them. Adverts of
  * another crawler are recorded at the same time, all rejections are notified, and the daemon's memory stays limited.
  */
 
@@ -82,14 +82,14 @@ test('a flood of rejected messages is stored and published, and does not delay o
   assert.equal((await samples()).get('vigie_rejections_total{result="unpublished"}'), 0);
   assert.equal((await broker.manager.streams.info('REJECTED')).state.messages, REFUSED);
   assert.ok(most - before < GROWTH_MAX_KB, `${before} KiB before, ${most} at most`);
-  // The limit of the consumer.
+  // The limit is `max_ack_pending` of the consumer.
   assert.ok(inFlight <= 2_048, `${inFlight} in flight`);
   t.diagnostic(`${before} KiB before, ${most} KiB at most, ${inFlight} messages in flight at most`);
 });
 
 test('a rejection stream that does not answer does not delay other messages either', async (t) => {
   const { broker, samples, count } = await openFlood(t);
-  // No stream has the subject, and no server refuses the message, so each batch would wait for its time-out.
+  // No stream has the subject, and no server refuses the message, so each batch would wait for its timeout.
   await broker.manager.streams.delete('REJECTED');
   await broker.manager.streams.add({ name: 'FOREIGN', subjects: ['adverts-rejected.>'], no_ack: true });
   await publishAll(broker, [...flood.slice(0, 5_000), ...good]);

@@ -1,7 +1,7 @@
 /**
  * An operator's recovery after a disaster. PostgreSQL, NATS or both return older, empty or unchanged, and the service
  * continues at its first ordinary start. Messages that the database has not seen are recorded as far as the stream
- * still has them, nothing is recorded twice, and every delivery in the restored rows ends.
+ * still has them. Nothing is recorded twice, and every delivery in the restored rows ends.
  */
 
 import assert from 'node:assert/strict';
@@ -174,7 +174,7 @@ describe('a restored service continues like the original', { concurrency: true }
     });
   }
 
-  test('PostgreSQL from before a disaster of NATS that it has survived, in another cluster, twice', async (t) => {
+  test('PostgreSQL restored twice into another cluster, from a copy made before NATS was lost', async (t) => {
     const scene = await openScene(t);
     const { servers, cleanup, messages, publishRounds, untilAllRecorded } = scene;
     const first = await scene.start(servers);
@@ -197,7 +197,7 @@ describe('a restored service continues like the original', { concurrency: true }
     for (const isLast of [false, true]) {
       const disasterAt = Date.now();
       await restoreDatabase(postgres, copy);
-      // All test clusters are copies of one and share its identity. This row makes the copy come from another cluster.
+      // All test clusters are copies with the same identity. This change makes the rows those of another cluster.
       const database = connectDatabase(cleanup, postgres.url);
       await database.query(`update intake_position set database_identity = 'the first'`);
       const third = await scene.start(restored);

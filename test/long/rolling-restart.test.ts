@@ -23,7 +23,7 @@ test('three daemons are restarted in turn under load, and nothing is aborted, do
   const crawler = await connectCrawler(cleanup, servers.nats.url);
   const start = (): Promise<Daemon> =>
     startDaemon(cleanup, servers, {
-      // The default of instances: a check of the balancer may take a second on a busy machine.
+      // The default of the product, because a check of the balancer may take a second on a busy machine.
       VIGIE_DRAIN_ANNOUNCE_MS: '3000',
       // No attempt may exceed its time limit on a busy machine.
       VIGIE_ATTEMPT_TIMEOUT_MS: '20000',

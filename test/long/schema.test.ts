@@ -1,4 +1,4 @@
-/** Which versions may work on a database, and how its schema is upgraded while others work on it. */
+/** The versions that may work on a database, and upgrades of its schema while other versions work on it. */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

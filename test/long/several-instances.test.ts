@@ -1,6 +1,6 @@
 /**
- * Several instances on one NATS and one PostgreSQL, with all roles or with separate ones. While instances start, stop,
- * freeze or are killed, the rows equal those of a single instance, and every delivery is made once.
+ * Several instances on one NATS and one PostgreSQL, with all roles or with separate roles. While instances start, stop,
+ * freeze or are killed, the rows equal those of a single instance, and no delivery is lost.
  */
 
 import assert from 'node:assert/strict';
@@ -28,7 +28,7 @@ const LEAD_CHANGES = 4;
 const RETRY_DELAY_MS = 1_000;
 /** No attempt may exceed its time limit on a busy machine: it would rightly be repeated. */
 const SETTINGS = { VIGIE_RETRY_DELAY_MS: String(RETRY_DELAY_MS), VIGIE_ATTEMPT_TIMEOUT_MS: '20000' };
-/** Used only where no instance dies, because a test would wait long for the claims of a dead one. */
+/** Used only where no instance dies, because a test would wait long for the claims of a dead instance. */
 const PATIENCE = { VIGIE_ATTEMPT_TIMEOUT_MS: '60000', VIGIE_CONNECT_TIMEOUT_MS: '60000' };
 
 type Scene = Awaited<ReturnType<typeof openScene>>;
@@ -64,7 +64,7 @@ async function openScene(t: TestContext) {
 
   /**
    * Waits until everything published is settled, then compares with the rows of one instance. Messages that a frozen
-   * instance had pulled are redelivered after JetStream's `ack_wait` of 90 s.
+   * instance had pulled are redelivered only after the consumer's `ack_wait`, at most 90 s.
    */
   async function audit(): Promise<void> {
     const expected = replay(messages, searches, resolvePlace);
@@ -118,7 +118,7 @@ test('leadership passes from one instance to the other and back under load, and 
   for (const instance of instances) assert.equal(await instance.end('SIGTERM'), 0);
 });
 
-test('the roles of compose.roles.yaml are restarted in turn under load, and nothing is sent twice', async (t) => {
+test('the processes of compose.roles.yaml are restarted in turn under load, and nothing is sent twice', async (t) => {
   const { database, receiver, ...scene } = await openScene(t);
   await rollRoles(scene, 'SIGTERM', PATIENCE);
   const sentTwice = receiver.posts.flatMap(({ id }) => (receiver.postsOf(id).length > 1 ? [id] : []));
@@ -128,14 +128,14 @@ test('the roles of compose.roles.yaml are restarted in turn under load, and noth
   assert.deepEqual(sentTwice, [], JSON.stringify(failures));
 });
 
-test('the roles of compose.roles.yaml are killed in turn under load, and the others continue', async (t) => {
+test('the processes of compose.roles.yaml are killed in turn under load, and the others continue', async (t) => {
   const { database: _database, receiver: _receiver, ...scene } = await openScene(t);
   await rollRoles(scene, 'SIGKILL', { VIGIE_ATTEMPT_TIMEOUT_MS: '5000' });
 });
 
 /**
- * Ends each process of the compose file while prices change, waits until the others of its role have taken over its
- * work, and starts it again.
+ * Ends each process of the compose file while prices change, and waits until another process of its role does its work.
+ * Then starts the ended process again.
  */
 async function rollRoles(
   scene: Omit<Scene, 'database' | 'receiver'>,

@@ -1,6 +1,6 @@
 /**
  * A network between the daemon and PostgreSQL that loses bytes without resetting connections, in either direction,
- * while prices change. The daemon notices it, continues on other connections, and ends in order.
+ * while prices change. The daemon notices this, continues on other connections, and ends in order.
  */
 
 import assert from 'node:assert/strict';
@@ -55,11 +55,11 @@ for (const direction of ['up', 'down'] as const) {
     t.diagnostic(`milliseconds: ${JSON.stringify(tookMs)}`);
     await story.audit(servers.postgres.url);
     proxy.swallow(direction);
-    assert.equal(await daemon.end('SIGTERM'), 0, 'it ends in order over new connections');
+    assert.equal(await daemon.end('SIGTERM'), 0, 'the daemon ends in order over new connections');
   });
 }
 
-test('if all packets are dropped, even those of new connections, readiness fails, and recovers with the network', async (t) => {
+test('if the network passes no bytes, even of new connections, readiness fails, and recovers with the network', async (t) => {
   const { servers, proxy, daemon, story, untilReady } = await openScene(t);
   await story.tell(2);
   const publishing = story.publishRound();
@@ -72,7 +72,7 @@ test('if all packets are dropped, even those of new connections, readiness fails
   );
   proxy.heal();
   const tookMs = await story.tell(1);
-  t.diagnostic(`milliseconds after the network was there again: ${tookMs}`);
+  t.diagnostic(`milliseconds after the network worked again: ${tookMs}`);
   await untilReady(true);
   await story.audit(servers.postgres.url);
   assert.equal(await daemon.end('SIGTERM'), 0);

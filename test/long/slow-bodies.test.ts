@@ -14,7 +14,7 @@ const SENT_BYTES = 600_000;
 const READ_MAX = 16;
 const GROWTH_MAX = 1.2;
 
-test('800 slow bodies of one key increase the memory of the daemon by less than a fifth', async (t) => {
+test('after 800 slow bodies of one key the daemon has at most a fifth more memory than before', async (t) => {
   const servers = await startTestServers(t);
   const daemon = await startDaemon(t, servers);
   const key = await createApiKey(servers);

@@ -1,7 +1,7 @@
 /**
- * A rolling upgrade and downgrade. This version and an invented next one take in, match and deliver together, while
- * adverts arrive, endpoints fail and an operator has paused a stage. Whichever version leads, nothing is lost, notified
- * twice or sent too early.
+ * A rolling upgrade and downgrade. This version and an invented next version take in, match and deliver together.
+ * Meanwhile adverts arrive, an endpoint fails and an operator has paused another endpoint. Whichever version leads,
+ * nothing is lost, notified twice or sent too early.
  */
 
 import assert from 'node:assert/strict';
@@ -53,7 +53,7 @@ async function openScene(t: TestContext, nextRoot: string) {
     searches.push({ id, members });
   }
 
-  /** Every property changes its price, including the later ones with `isDear`. */
+  /** Every property changes its price; with `isDear`, the later properties do too. */
   async function publishRound(isDear: boolean): Promise<void> {
     const crawledAt = new Date(Date.UTC(2026, 2, 10, 8, 0, round)).toISOString();
     const batch = Array.from({ length: isDear ? 2 * PROPERTIES : PROPERTIES }, (_, number) => {
@@ -106,7 +106,7 @@ test('this version and the next run together, in both directions, and nothing is
   const last = await startNext();
   await endAll(scene, [again]);
   await untilPosts(scene, 6 * PROPERTIES);
-  assert.equal(await countSincePause(scene, paused), 0, 'the pause held');
+  assert.equal(await countSincePause(scene, paused), 0, 'nothing was sent to the paused endpoint');
   await operator(scene, ['endpoints', 'resume', paused], last);
   await load.stop();
   await audit(t, scene);

@@ -59,7 +59,7 @@ const message = { kind: 'upsert', crawledAt: new Date().toISOString(), property:
 await (await connectCrawler({ after }, servers.nats.url)).publish(message);
 await receiver.until((posts) => posts.length === 1);
 
-/** Sends the webhook of a match again, because on a slow machine the first one may be minutes old. */
+/** Sends the webhook of a match again, because on a slow machine the first post may be minutes old. */
 async function freshWebhook(): Promise<ReceivedPost> {
   const before = receiver.posts.length;
   const { status } = await rest.request('POST', `/deliveries/${receiver.posts[0]?.id}/resend`);
@@ -166,7 +166,7 @@ describe('the code that verifies a webhook', () => {
   }
 });
 
-it('the relay of docs/chat-alerts.md posts a genuine webhook to Apprise, and refuses a changed one', async (t) => {
+it('the relay of docs/chat-alerts.md posts a genuine webhook to Apprise, and refuses a changed webhook', async (t) => {
   const page = await readFile(join(ROOT, 'config/docs/chat-alerts.md'), 'utf8');
   const directory = await emptyDirectory(t, 'relay');
   const path = join(directory, 'relay.mjs');

@@ -1,4 +1,4 @@
-/** Clients of the administration interface that have its descriptors, and no code generated for its messages. */
+/** Clients of the administration interface that encode messages by its protobuf descriptors, without generated code. */
 
 import { type DescService, fromBinary, fromJson, type JsonValue, toBinary, toJson } from '@bufbuild/protobuf';
 import {
@@ -87,9 +87,7 @@ export function factOf(activity: WatchedActivity): string {
   return Object.keys(activity).find((member) => ['change', 'match', 'attempt'].includes(member)) ?? '';
 }
 
-/**
- * For tests for which `genericCall` is too limited: several calls on one connection, deadlines, interrupted streams.
- */
+/** For calls that `genericCall` cannot make: several on one connection, without a deadline, cancelled, interrupted. */
 export interface AdminStub extends Client {
   readonly getDelivery: Unary;
   readonly getStatus: Unary;

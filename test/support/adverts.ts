@@ -29,7 +29,7 @@ export function minute(count: number): string {
   return new Date(MORNING + count * 60_000).toISOString();
 }
 
-/** An advert that states nothing, for itself and for its property: the reader of rows fills in what a row lacks. */
+/** Contents of an advert and of its property without any value: `readState` fills in the members that a row lacks. */
 export const { content: UNKNOWN_CONTENT, property: UNSTATED_PROPERTY } = readState(
   JSON.stringify([PROPERTY, [[ADVERT, [], [], minute(0), minute(0), []]]]),
 ).adverts[0] as StoredAdvert;
@@ -79,8 +79,8 @@ const AN_HOUR_AGO = Date.now() - 3_600_000;
 let crawls = 0;
 
 /**
- * A flat for sale, crawled after all earlier flats, but an hour ago: before this process did anything, even if
- * PostgreSQL's clock differs.
+ * A flat for sale, crawled a millisecond after the previous flat, and an hour before this process started. The crawl
+ * therefore precedes everything that the test does, even if PostgreSQL's clock differs.
  */
 export function recentFlat(
   propertyUuid: Uuid,
@@ -125,7 +125,7 @@ export function nextOrigin(): MessageOrigin {
   return { stream: 1, sequence: newest };
 }
 
-/** The changes that `messages` cause, one after another. Unless `origins` is given, each message is a new one. */
+/** The changes that `messages` cause, one after another. Unless `origins` is given, each message is new. */
 export function changesOf(
   messages: readonly IntakeMessage[],
   stored: StoredProperty | null = null,

@@ -48,7 +48,7 @@ export interface TestApi {
   }[];
   /** How often `searchChanged` was called. */
   readonly changes: { count: number };
-  /** Fails the test if the response does not match the OpenAPI document. A string is sent unchanged. */
+  /** Fails the test if the response does not match the OpenAPI document. A body that is a string is sent unchanged. */
   call(method: string, path: string, body?: unknown, options?: CallOptions): Promise<ApiAnswer>;
   newClient(name: string, limits?: Partial<ClientLimits>): Promise<string>;
 }
@@ -243,7 +243,7 @@ function schemaOf(
   return content[type].schema;
 }
 
-/** A single code that was sent without a list is returned without one, while the schema describes lists. */
+/** Puts single codes into lists: the API returns a code as it was sent, but the schema describes only lists. */
 function inOneShape(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inOneShape);
   if (typeof value !== 'object' || value === null) return value;
@@ -258,7 +258,7 @@ function inOneShape(value: unknown): unknown {
 
 /**
  * The document leaves responses open, so that clients accept members that are added later. In the tests an undescribed
- * member is nevertheless an error, except `id` and names with `@`.
+ * member is nevertheless an error, except `id` and names that begin with `@`.
  */
 function closed(document: unknown): unknown {
   if (Array.isArray(document)) return document.map(closed);

@@ -34,11 +34,11 @@ export async function findCaddy(): Promise<string> {
 
 export interface Caddy {
   readonly url: string;
-  /** PEM file of its own certificate authority. */
+  /** PEM file of Caddy's own certificate authority. */
   readonly authorityFile: string;
 }
 
-/** The shipped Caddyfile on a free port, without privileges or public names. `upstream`: `host:port` of the API. */
+/** Starts Caddy with the shipped Caddyfile, on free ports and for `localhost`. `upstream`: `host:port` of the API. */
 export async function startCaddy(cleanup: Cleanup, upstream: string): Promise<Caddy> {
   const program = await findCaddy();
   const directory = await temporaryDirectory('caddy');

@@ -82,7 +82,7 @@ export async function openConsole(cleanup: Cleanup, more: Settings = {}) {
   };
 }
 
-/** An apartment for sale in Toulon, with one advert. */
+/** A message about an apartment in Toulon, for sale by default, and its only advert. */
 function messageOf({
   property = randomUUID(),
   title,

@@ -21,7 +21,7 @@ export interface Judgement {
   readonly output: string;
 }
 
-/** Runs one of these programs in `directory`. */
+/** Runs one of these programs in `directory`. `HOME` in an argument means the folder where they are installed. */
 export async function runReader(program: string, args: readonly string[], directory: string): Promise<Judgement> {
   const home = await installedReaders();
   const path = join(home, 'node_modules', '.bin', program);

@@ -35,7 +35,7 @@ export interface DeliveryStage {
   readonly broker: Broker;
   /** The announcer of a process without a courier. */
   readonly announcer: DueAnnouncer;
-  /** Numbers of repaired deliveries, per repair: retries whose message was missing, attempts whose courier had died. */
+  /** A count of deliveries for each repair: retries whose message was missing, and attempts whose courier had died. */
   readonly repairs: { readonly missing: number[]; readonly aborted: number[] };
   /** Keys of endpoints that were reported as dead. */
   readonly dead: string[];
@@ -45,7 +45,7 @@ export interface DeliveryStage {
   untilAllEnded(): Promise<void>;
 }
 
-/** A migrated database and its connections; nothing is delivered before `start`. They are closed in reverse order. */
+/** Opens a migrated database and a NATS server. No delivery is attempted before `start`. */
 export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSettings): Promise<DeliveryStage> {
   const closers: (() => Promise<unknown>)[] = [];
   cleanup.after(async () => {

@@ -1,7 +1,7 @@
 /**
- * Criteria and properties from small pools, so that values often equal limits, places centres, and texts contain words,
- * and every criterion is often met and often not. The pools contain the edge cases: round prices, gaps between them, 0,
- * unknown.
+ * Criteria and properties from small pools: values often equal limits, locations often equal centres, and texts often
+ * contain the words. So every criterion is often met and often not. The pools contain the edge cases: round prices,
+ * gaps between them, 0, unknown.
  */
 
 import fc from 'fast-check';
@@ -18,7 +18,7 @@ import { combinationKey, type PointDistances, type PointTerm } from '../../src/e
 import type { AdvertFacts, PropertyFacts } from '../../src/engine/domain/property-facts.ts';
 import { criterionSetOf } from '../../src/engine/domain/unknown-criteria.ts';
 
-/** Mostly absent, because a search with everything set matches nothing. */
+/** `otherwise` in most cases, because a search that sets every criterion matches hardly any property. */
 function rarely<T, N>(arbitrary: fc.Arbitrary<T>, otherwise: N, oneIn = 5): fc.Arbitrary<T | N> {
   return fc.oneof({ weight: 1, arbitrary }, { weight: oneIn - 1, arbitrary: fc.constant(otherwise) });
 }
@@ -46,7 +46,7 @@ function range(value: fc.Arbitrary<number>, oneIn: number): fc.Arbitrary<Range> 
   return fc.record({ min: rarely(value, null, oneIn), max: rarely(value, null, oneIn) });
 }
 
-/** Ajaccio, Paris, Saint-Denis of Réunion, both sides of the date line, a pole. */
+/** Ajaccio, Paris, Saint-Denis of Réunion, both sides of the date line, and a location near the North Pole. */
 const CENTRES = [
   { lat: 41.92, lon: 8.74 },
   { lat: 48.8566, lon: 2.3522 },
@@ -63,7 +63,7 @@ const circle = fc
   .record({ centre, radiusKm: fc.constantFrom(...RADII) })
   .map(({ centre: { lat, lon }, radiusKm }) => ({ lat, lon, radiusKm }));
 
-/** The centres, locations on and next to the circles around them, and locations on the edges of the polygons. */
+/** The centres, locations on and next to the circles around them, and a grid with points on the polygons’ edges. */
 const place: fc.Arbitrary<{ lat: number; lon: number }> = fc.oneof(
   centre,
   fc
@@ -92,7 +92,7 @@ const place: fc.Arbitrary<{ lat: number; lon: number }> = fc.oneof(
     })),
 );
 
-/** Around a centre: a square with a square hole, a triangle, or a polygon that covers a continent. */
+/** At a centre: a square with or without a square hole, a triangle, or a square of 30 degrees. */
 const polygon: fc.Arbitrary<Polygon> = fc
   .record({ centre, shape: fc.constantFrom('square', 'holed', 'triangle', 'continent') })
   .map(({ centre: { lat, lon }, shape }) => {
@@ -122,13 +122,13 @@ const ZIPCODES = ['75001', '75002', '20000', '97400'] as const;
 const DEPARTMENTS = ['75', '2A', '974'] as const;
 const CATEGORIES = ['portail', 'réseau', 'notaires'] as const;
 
-/** Distances are often equal to the limits of the terms. */
 const COMBINATIONS = [
   { facility: 'school' },
   { facility: 'school', attributes: { schoolType: 'lycée', operatorType: 'public' } },
   { facility: 'parking' },
 ] as const;
 const KILOMETRES = [0.05, 0.42, 1.005, 50] as const;
+/** Distances, often equal to a limit of `KILOMETRES`; 50,001 means beyond 50 km. */
 const METERS = [0, 419, 420, 421, 1_005, 50_000, 50_001, null] as const;
 
 const pointTerm: fc.Arbitrary<PointTerm> = fc
@@ -203,15 +203,15 @@ function some<T>(...values: readonly T[]): fc.Arbitrary<T[]> {
 }
 
 /**
- * A criterion is set in one of this many searches, by default in one of eight. If criteria were more common, most
- * searches would not match.
+ * A criterion, or each bound of a range, is set in one of this many searches, by default in one of eight. If criteria
+ * were set more often, most searches would not match.
  */
 const ONE_IN: Partial<Record<PlainRow['name'], number>> = {
   ...{ transactionType: 3, propertyTypes: 2, publisherTypes: 5, withCoherentPrice: 2 },
   ...{ budget: 4, surface: 4, room: 6, furnished: 6, withVirtualTour: 6 },
 };
 
-/** A list of codes may also repeat a code, or contain an unknown one. */
+/** A list of codes may also repeat a code, or contain an unknown code. */
 function askedOf(row: PlainRow): fc.Arbitrary<unknown> {
   const oneIn = ONE_IN[row.name] ?? 8;
   switch (row.kind) {
@@ -330,8 +330,8 @@ const advert: fc.Arbitrary<AdvertFacts> = merged(
 );
 
 /**
- * Markets of every code, transaction and type. In the first, some communes have too few prices; in the second, all
- * have. Prices per m² are often equal to medians, and differences from medians to the bounds.
+ * Two sets of markets of every code, transaction and type. One market in five of the first set, and three in four of
+ * the second, have too few prices for a median.
  */
 const MARKETS: readonly MarketPrices[] = [
   [1, 5, 3_333, null, 250],

@@ -42,7 +42,7 @@ export interface RunningService {
   readonly operationsUrl: string;
   /** Every log line so far. */
   readonly log: readonly LogLine[];
-  /** Ends it as the signal does. Resolves with the exit code (null if killed) when it has ended. */
+  /** Ends the service as the signal does. Resolves with the exit code (null if killed) when the service has ended. */
   end(signal: 'SIGTERM'): Promise<number | null>;
 }
 
@@ -55,7 +55,7 @@ export interface Daemon extends RunningService {
 }
 
 export interface DaemonOptions {
-  /** Called when its first log line is written. */
+  /** Called when the daemon logs `starting`. */
   readonly onStarting?: (daemon: ChildProcess) => void;
   /** Directory of another version, with its sources or compiled. */
   readonly root?: string;
@@ -180,8 +180,8 @@ export function environmentOf(servers: ServerUrls, settings: Settings): Settings
 }
 
 /**
- * Warnings that concern an operator, without those about slow requests, as on a busy machine, or servers out of
- * support.
+ * Log lines above the level `info`, except those about slow requests, which a busy machine causes, and about servers
+ * out of support.
  */
 export function warningsIn({ log }: Pick<Daemon, 'log'>): Daemon['log'] {
   const isSlow = ({ message, status }: Daemon['log'][number]) => message === 'request' && Number(status) < 500;

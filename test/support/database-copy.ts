@@ -1,7 +1,7 @@
 /**
  * A logical copy of a database like that of `pg_dump` and `pg_restore`: all tables of one snapshot, restored into
- * another cluster with independent transaction ids. It uses SQL, because the distribution has no client programs for
- * the version of the embedded PostgreSQL.
+ * another cluster with independent transaction ids. The copy uses SQL, because the distribution has no client programs
+ * for the version of the embedded PostgreSQL.
  */
 
 import type pg from 'pg';
@@ -66,8 +66,8 @@ export async function restoreDatabase(
         [name, identity],
       );
     }
-    // All clusters of the tests are copies of one and have its identity, so the rows are marked as belonging to
-    // another.
+    // All PostgreSQL clusters of the tests are copies of one cluster and share its system identifier. The rows are
+    // therefore marked as copied from another cluster.
     await client.query(MARK_COPIED);
     await client.query('commit');
   });

@@ -24,7 +24,7 @@ export function openTestDatabase(
   return database;
 }
 
-/** Passes a connection to `work`, and closes it afterwards. Rejects if the server is unreachable or refuses the login. */
+/** Passes a connection to `work`, then closes it. Rejects if the server is unreachable or refuses the login. */
 export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client(url);
   // A test may kill the server during a query.

@@ -1,4 +1,4 @@
-/** Fetches packages of Debian 13 on a machine with another release, from the machine's own mirror. */
+/** The source of Debian 13 packages for a machine with another release: the machine's own mirror. */
 
 import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';

@@ -1,13 +1,15 @@
 /**
- * Compares what endpoints received with what the service should have sent and with what it recorded. Every rule of
- * decisions, section 6, is checked on the receiver's log, on the rows, and between them.
- *
- * (a) every expected delivery exists once and has ended, and no other exists; (b) nothing is posted after an attempt
- * that was recorded with status 200; (c) a delivery has at most six attempts. Each is posted once, or twice if its kept
- * connection broke before a byte of the answer arrived, which the attempt's log states; (d) between the end of an
- * attempt and the start of the next is at least the delay, on both clocks; (e) every signature verifies, with the token
- * of the delivery's search; (f) every retry sends the bytes recorded at the change; (g) deliveries of a match are
- * numbered from 1, and their first attempts keep that order (order-auditor.ts).
+ * Compares the posts that endpoints received with the expected deliveries and with the recorded rows, by these rules of
+ * decisions, section 6:
+ * (a) Every expected delivery exists once and has ended, and no other exists.
+ * (b) Nothing is posted after an attempt that was recorded with status 200.
+ * (c) A delivery has at most six attempts. Each attempt is posted once, or twice if its kept connection broke before a
+ *     byte of the answer arrived, which the attempt's log states.
+ * (d) An attempt starts at least the retry delay after the end of the previous one, by the clocks of the service and of
+ *     the receiver.
+ * (e) Every signature verifies, with the token of the delivery's search.
+ * (f) Every attempt sends the bytes recorded at the change.
+ * (g) Deliveries of a match are numbered from 1, and their first attempts keep that order (order-auditor.ts).
  */
 
 import { Webhook } from 'standardwebhooks';
@@ -26,7 +28,7 @@ export interface Audit {
   readonly mayBeCancelled?: boolean;
   /** Further rules of order; their lease is that of `freezes`. */
   readonly order?: Omit<OrderRules, 'leaseMs'>;
-  /** Set if senders may freeze: another courier may then make the next attempt before the frozen one is recorded. */
+  /** Set if senders may freeze. Another courier may then make the next attempt before a frozen attempt is recorded. */
   readonly freezes?: {
     /** When a watcher first read the status 200 of each delivery in the rows, in milliseconds since the epoch. */
     readonly seenDelivered: ReadonlyMap<string, number>;
@@ -36,7 +38,7 @@ export interface Audit {
 }
 
 const ATTEMPTS_MAX = 6;
-/** Both clocks are the machine's, but the receiver reads the time after the kernel has received the bytes. */
+/** Sender and receiver use the same clock, but the receiver reads it after the kernel has received the bytes. */
 const CLOCK_TOLERANCE_MS = 5;
 /** Standard Webhooks 1.0: a receiver refuses a message that is further from its timestamp. */
 const TIMESTAMP_TOLERANCE_S = 300;
@@ -65,7 +67,7 @@ function compareWithExpected(deliveries: readonly AuditedDelivery[], { expected,
   for (const key of expected) balance.set(key, (balance.get(key) ?? 0) + 1);
   for (const delivery of deliveries) balance.set(keyOf(delivery), (balance.get(keyOf(delivery)) ?? 0) - 1);
   return [...balance].flatMap(([key, missing]) => {
-    if (missing > 0) return [`${missing} expected of "${key}" do not exist`];
+    if (missing > 0) return [`${missing} expected deliveries of "${key}" do not exist`];
     return missing < 0 ? [`${-missing} of "${key}" exist beyond the expected ones`] : [];
   });
 }
@@ -118,8 +120,8 @@ function auditEnd(
 }
 
 /**
- * A busy receiver may read a post late, so the timestamp in the post states when its attempt began. Rule (c) finds
- * surplus posts.
+ * A busy receiver may read a post late, so the header `webhook-timestamp` counts as the start of its attempt. Rule (c)
+ * finds surplus posts.
  */
 function auditSuccess({ attempts }: AuditedDelivery, posts: readonly ReceivedPost[]): string[] {
   const success = attempts.find(({ statusCode }) => statusCode === 200);
@@ -127,11 +129,11 @@ function auditSuccess({ attempts }: AuditedDelivery, posts: readonly ReceivedPos
   const faults: string[] = [];
   if (attempts.at(-1) !== success) faults.push('(b) another attempt follows the one recorded with 200');
   const late = posts.filter((post) => timestampOf(post) * 1_000 > success.endedAt);
-  if (late.length > 0) faults.push(`(b) ${late.length} posts came after the attempt recorded with 200`);
+  if (late.length > 0) faults.push(`(b) ${late.length} posts arrived after the attempt recorded with 200`);
   return faults;
 }
 
-/** (c) finds posts that belong to no attempt. */
+/** Compares only attempts, because rule (c) finds posts that belong to no attempt. */
 function auditSeenSuccess({ id, attempts }: AuditedDelivery, seenDelivered: ReadonlyMap<string, number>): string[] {
   const seenAt = seenDelivered.get(id) ?? Number.POSITIVE_INFINITY;
   const late = attempts.filter(({ startedAt }) => startedAt > seenAt);
@@ -144,7 +146,7 @@ function auditCount({ attempts, attemptCount }: AuditedDelivery, posts: readonly
   if (posts.length > attemptCount) faults.push(`(c) it was posted ${posts.length} times in ${attemptCount} attempts`);
   if (attempts.length !== attemptCount) faults.push(`(c) ${attempts.length} of ${attemptCount} attempts are logged`);
   if (attempts.some(({ number }, position) => number !== position + 1))
-    faults.push('(c) the attempts are not numbered on');
+    faults.push('(c) the attempts are not numbered from 1 without gaps');
   return faults;
 }
 
@@ -181,7 +183,7 @@ function auditGaps(
     }
     if (next.startedAt - before.endedAt < retryDelayMs) {
       faults.push(
-        `(d) attempt ${next.number} was claimed ${next.startedAt - before.endedAt} ms after the one before ended`,
+        `(d) attempt ${next.number} was claimed ${next.startedAt - before.endedAt} ms after the previous one ended`,
       );
     }
   }
@@ -194,7 +196,7 @@ function auditGaps(
     const gapMs = next.receivedAt - before.receivedAt;
     if (gapMs < retryDelayMs - CLOCK_TOLERANCE_MS) {
       const all = JSON.stringify({ attempts, posts: posts.map((post) => ({ ...post, body: undefined })) });
-      faults.push(`(d) post ${position + 1} came ${gapMs} ms after the one before: ${all}`);
+      faults.push(`(d) post ${position + 1} arrived ${gapMs} ms after the previous one: ${all}`);
     }
   }
   return faults;
@@ -224,7 +226,7 @@ function verify(post: ReceivedPost, token: string): void {
   const webhook = new Webhook(token);
   const sentAt = timestampOf(post);
   if (Math.abs(receivedAt / 1_000 - sentAt) > TIMESTAMP_TOLERANCE_S)
-    throw new Error(`it came ${receivedAt / 1_000 - sentAt} s after its timestamp`);
+    throw new Error(`it arrived ${receivedAt / 1_000 - sentAt} s after its timestamp`);
   const signature = webhook.sign(headers['webhook-id'] ?? '', new Date(sentAt * 1_000), body.toString());
   if (signature !== headers['webhook-signature']) throw new Error('the signature does not verify');
 }

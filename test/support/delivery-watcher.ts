@@ -4,9 +4,9 @@ import type { Database } from '../../src/engine/store/database.ts';
 import type { Cleanup } from './servers.ts';
 
 export interface Watcher {
-  /** Milliseconds since the epoch, read after the query, so that an attempt that starts later could have known. */
+  /** By delivery, milliseconds since the epoch, read after the query, so that no attempt may start later. */
   readonly seenDelivered: ReadonlyMap<string, number>;
-  /** Forgets what was seen after `time` (milliseconds since the epoch), because the rows were restored to that time. */
+  /** Forgets observations after `time` (milliseconds since the epoch), because the rows were restored to that time. */
   forgetSince(time: number): Promise<void>;
 }
 

@@ -43,7 +43,7 @@ async function messageOf({ manager }: Broker, stream: string, seq: number): Prom
   return `${message.subject} ${JSON.stringify([...message.header])} ${Buffer.from(message.data).toString()}`;
 }
 
-/** Every file of the directory that does not belong to a database. */
+/** The contents of every file directly in the directory, without its folders, which the servers own. */
 export async function everyFile(directory: string): Promise<string> {
   const entries = await readdir(directory, { withFileTypes: true });
   const texts = entries.filter((entry) => entry.isFile()).map(({ name }) => readFile(join(directory, name), 'latin1'));

@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL as a distribution ships it, with untuned defaults and JIT compilation (`jit`). Uses the installed one,
- * or Debian's package unpacked into the cache without root.
+ * A PostgreSQL server as a distribution ships it, with untuned defaults and JIT compilation (`jit`). It is the
+ * installed server, or that of Debian's package, unpacked into the cache without root.
  */
 
 import { execFile } from 'node:child_process';
@@ -49,8 +49,8 @@ export async function findExternalPostgres(): Promise<Installation> {
 }
 
 /**
- * The installed PostgreSQL if it is as new as that of config/compose.yaml, otherwise that of Debian 13. Rejects if
- * neither exists.
+ * The installed PostgreSQL if it is at least as new as that of config/compose.yaml, otherwise that of Debian 13.
+ * Rejects if neither is available.
  */
 export async function findNewerPostgres(): Promise<Installation> {
   const installed = await findExternalPostgres().catch(() => null);
@@ -78,7 +78,7 @@ async function runWithOwnSystem(program: string): Promise<void> {
   await writeFile(program, script.join('\n'), { mode: 0o755 });
 }
 
-/** The newest version with JIT compilation; null if there is none. */
+/** The programs of the newest version with JIT compilation; null if there is none. */
 async function programsUnder(root: string): Promise<string | null> {
   const versions = await readdir(join(root, VERSIONS)).catch(() => []);
   for (const version of versions.sort((a, b) => Number(b) - Number(a))) {

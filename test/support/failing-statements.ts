@@ -1,6 +1,6 @@
 /**
  * Loaded into a daemon before its own code (`--import`). While the file named by `FAULTS_FILE` exists, PostgreSQL
- * refuses every fifth run of a statement, once with each SQLSTATE, and a line is added to the file for each refusal.
+ * refuses every fifth run of a statement, once with each SQLSTATE. Each refusal adds a line to the file.
  */
 
 import { appendFileSync, existsSync } from 'node:fs';

@@ -61,7 +61,7 @@ export async function recorded(scene: FeedScene): Promise<void> {
   await until(consumer, ({ num_pending: pending, num_ack_pending: open }) => pending === 0 && open === 0);
 }
 
-/** Properties whose state names the source as a publisher, as adverts from its Poliris rows do; all if it is null. */
+/** The properties of a source, which adverts from Poliris rows name as their publisher; all properties for null. */
 const OF_SOURCE = `(select uuid, state, crawls, expired_at from properties
   where $1::text is null or state like '%"' || $1 || '"%') as of_source`;
 
@@ -86,7 +86,7 @@ export async function pricesOf({ database }: FeedScene, source: string): Promise
   return rows.flatMap(({ state }) => readState(state).adverts.map(({ content }) => content.price)).sort();
 }
 
-/** For each property, when its adverts were last published. */
+/** The crawl times of the adverts of each property. */
 export async function crawledOf({ database }: FeedScene, source: string): Promise<readonly string[]> {
   const { rows } = await database.query(`select crawls from ${OF_SOURCE}`, [source]);
   return rows.map(({ crawls }) => String(Object.values(crawls)));

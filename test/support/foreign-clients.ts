@@ -22,7 +22,7 @@ const OUTPUT_MAX_BYTES = 64 * 1024 ** 2;
 export interface ForeignClients {
   /** Folder inside test/clients. */
   readonly folder: string;
-  /** Further files of the installation; a change of one makes another installation. */
+  /** Further files of the installation; a change of a file causes another installation. */
   readonly files: readonly string[];
   /** Arguments of Node.js for the last step of the installation, and a file that this step creates. */
   readonly unpack: readonly string[];

@@ -1,4 +1,4 @@
-/** A promise that a test resolves when it has seen enough; code under test waits for it. */
+/** A promise on which the code under test waits until the test opens the gate. */
 
 export interface Gate {
   readonly gate: Promise<void>;

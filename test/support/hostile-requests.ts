@@ -1,6 +1,6 @@
 /**
- * The most expensive requests that one client can send in at most 1 MiB: bodies, headers and query strings, each built
- * to make reading, checking, storing, indexing or answering as expensive as possible. The seed decides the random ones.
+ * The most expensive requests that one client can send in at most 1 MiB. Each body, header or query string makes
+ * reading, checking, storing, indexing or answering as expensive as possible. The seed decides the random shapes.
  */
 
 import { createRandom, type Random } from '../../bench/adverts/seeded-random.ts';
@@ -79,7 +79,7 @@ function generalBodies(): Record<string, string> {
     'a decimal of a million digits': long('lat', '1'),
     'a recipient of a megabyte': long('notificationRecipient', 'a'),
     'a recipient of many labels': long('notificationRecipient', 'a.', 'a@'),
-    'a recipient of many ats': long('notificationRecipient', 'a@'),
+    'a recipient with many at signs': long('notificationRecipient', 'a@'),
     'an endpoint of a megabyte': long('endpointRecipient', 'a.', 'https://'),
     'an endpoint of many escapes': long('endpointRecipient', '%25', 'https://a.example/'),
     'objects under an unknown name': member('k', () => '{}'),
@@ -90,7 +90,7 @@ const ALL_LISTS = (['cities', 'departments', 'siteCategories', 'zipcodes', 'inse
   ...membersOf(form),
 ]);
 
-/** Every list, each with `count` items. */
+/** The lists `names`, each with `count` items. */
 function fullLists(names: readonly string[], count: number, item: (index: number) => string): string {
   const lists = names.map((name) => `"${name}":[${Array.from({ length: count }, (_, i) => item(i)).join(',')}]`);
   return `{"title":"x",${lists.join(',')}}`;
@@ -105,22 +105,18 @@ function listBodies(): Record<string, string> {
     'subscribedEvents of texts': member('subscribedEvents', () => '"x"'),
     'subscribedEvents that are known': member('subscribedEvents', () => '"ad.update.price"'),
     'propertyTypes of zeros': member('propertyTypes', () => '0'),
-    'every list full of nothing known': fullLists(ALL_LISTS, 2_000, (i) => `"/cities/${900_000_000 + i}"`),
-    'every list full of no IRIs': fullLists(ALL_LISTS, 2_000, () => '{"@id":"x"}'),
+    'every list full of unknown IRIs': fullLists(ALL_LISTS, 2_000, (i) => `"/cities/${900_000_000 + i}"`),
+    'every list full of invalid IRIs': fullLists(ALL_LISTS, 2_000, () => '{"@id":"x"}'),
     'every list full of long texts': fullLists(ALL_LISTS, 2_000, () => `"${'x'.repeat(60)}"`),
     'cities that are objects of many members': fullLists(['includedCities'], 2_000, (i) => {
       const members = Array.from({ length: 40 }, (_, k) => `"a${k}":0`);
       return `{"@id":"/cities/${1_001 + i}",${members.join(',')}}`;
     }),
-    'four full lists of cities': fullLists(
-      ['includedCities', 'excludedCities'],
-      2_000,
-      (i) => `"/cities/${1_001 + i}"`,
-    ),
+    'two full lists of cities': fullLists(['includedCities', 'excludedCities'], 2_000, (i) => `"/cities/${1_001 + i}"`),
   };
 }
 
-/** A query string of `unit`s, at most `left` characters long. */
+/** A body whose expressions are a query string of `unit`s, shorter than `left` characters. */
 function query(unit: (index: number) => string, left = BODY_BYTES_MAX - 100): string {
   let text = '';
   for (let index = 0; text.length + unit(index).length < left; index++) text += unit(index);
@@ -144,14 +140,14 @@ function expressionBodies(): Record<string, string> {
     '64 KiB of entries': query((i) => `expressions[][${i}][word]=xyz&`, EXPRESSIONS_BYTES),
     'entries without a word': member(name, () => '{}'),
     'groups without an entry': member(name, () => '[]'),
-    'entries of an unknown member': member(name, (i) => `{"word":"x","k${i}":0}`),
+    'entries with an unknown member': member(name, (i) => `{"word":"x","k${i}":0}`),
     'one entry of many members': member(name, (i) => `"k${i}":0`, ['[{"word":"x",', '}]']),
     'options of many members': member(name, (i) => `"k${i}":0`, ['[{"word":"x","options":{', '}}]']),
     'words that fold to eighteen times as much': JSON.stringify({
       title: 'x',
       expressions: [Array.from({ length: 35 }, (_, i) => ({ word: `${i} ${'ﷺ'.repeat(190)}`, includes: false }))],
     }),
-    'words of two hundred words': JSON.stringify({
+    'entries of eighty words': JSON.stringify({
       title: 'x',
       expressions: Array.from({ length: 50 }, (_, g) =>
         Array.from({ length: 4 }, (_, i) => ({ word: 'a b '.repeat(40) + g + i, includes: i % 2 === 0 })),
@@ -190,12 +186,12 @@ function shapeBodies(random: Random): Record<string, string> {
     'many small shapes': member(name, () => '[[0,0],[1,0],[1,1],[0,0]]'),
     'a MultiPolygon of nothing': member(name, () => '[]', ['{"type":"MultiPolygon","coordinates":[', ']}']),
     'a Polygon of nothing': member(name, () => '[]', ['[{"type":"Polygon","coordinates":[', ']}]']),
-    'a ring that crosses itself 5,000 times': shapes([ring(5_000)]),
-    'a thousand shapes that cover the world': shapes(Array.from({ length: 1_000 }, () => ring(5))),
+    'a ring of 5,000 random corners, which crosses itself': shapes([ring(5_000)]),
+    'a thousand random shapes as large as the world': shapes(Array.from({ length: 1_000 }, () => ring(5))),
     '1,250 small shapes apart': shapes(squares(1_250)),
     '1,250 shapes over each other': shapes(squares(1_250, 3)),
     'shapes that are deep': deep(name, '[', ']'),
-    'deep shapes one by one': member(name, () => `${'['.repeat(400)}${']'.repeat(400)}`),
+    'many shapes that are deep': member(name, () => `${'['.repeat(400)}${']'.repeat(400)}`),
   };
 }
 
@@ -212,12 +208,12 @@ function repeated(unit: (index: number) => string, separator: string): string {
 function hostileHeaders(): Record<string, Record<string, string>> {
   return {
     'Accept of many types': { Accept: repeated((i) => `a/${i}`, ',') },
-    'Accept of one letter types': { Accept: repeated(() => 'a/b', ',') },
+    'Accept of one type again and again': { Accept: repeated(() => 'a/b', ',') },
     'Accept of many parameters': { Accept: `application/json${repeated((i) => `;a${i}=b`, '')}` },
     'Accept of many quotes': { Accept: `application/json${repeated(() => ';a=" ', '')}` },
     'Accept of many semicolons': { Accept: `application/json${repeated(() => '; ', '')}` },
     'Accept-Encoding of many codings': { 'Accept-Encoding': repeated((i) => `a${i}`, ',') },
-    'Accept-Encoding of commas': { 'Accept-Encoding': repeated(() => 'a', ',') },
+    'Accept-Encoding of one coding again and again': { 'Accept-Encoding': repeated(() => 'a', ',') },
     'If-None-Match of many tags': { 'If-None-Match': repeated((i) => `W/"${i}+a"`, ',') },
     'If-None-Match of plus signs': { 'If-None-Match': `"${repeated(() => '+', '')}"` },
     'a long key': { 'X-API-KEY': 'x'.repeat(HEADER_BYTES) },
@@ -232,7 +228,7 @@ function hostileQueries(): Record<string, string> {
     'one parameter again and again': `/searches?${repeated(() => 'page=1', '&')}`,
     'a list of brackets': `/searches?${repeated(() => '[]', '')}=1`,
     'many ampersands': `/searches?${repeated(() => '&', '')}`,
-    'every city': '/cities?itemsPerPage=100&page=300',
+    'the 300th page of cities': '/cities?itemsPerPage=100&page=300',
     'many codes of cities': `/cities?${repeated((i) => `inseeCodes[]=${i}`, '&')}`,
     'many words of a place': `/public/location-autocomplete?query=${'a+e+i+o+u+l+d+s+'.repeat(6)}`,
     'a long path': `/searches/${'a/'.repeat(HEADER_BYTES / 2)}`,

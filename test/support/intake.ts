@@ -28,7 +28,7 @@ export function numberedUuid(kind: 'property' | 'advert', number: number): Uuid 
   return uuidOf(`${kind === 'property' ? '11111111' : '22222222'}-0000-4000-8000-${tail}`);
 }
 
-/** The only advert of the property with this number. */
+/** A message about the only advert of the property with this number. */
 export function numberedFlat(number: number, price: number, crawledAt = '2026-03-10T08:00:00.000Z') {
   return upsert({
     property: numberedUuid('property', number),

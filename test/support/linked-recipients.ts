@@ -22,7 +22,7 @@ interface Recorded {
 }
 
 export function linkedRecipients({ database, clientId }: Pick<TestApi, 'database' | 'clientId'>) {
-  /** Records an item as a recorder does that has read the search; resolves with the item's id. */
+  /** Records an item as a recorder that has read the search does; resolves with the item's id. */
   async function record({ search }: Sent, { frequency = 'instant', gatherMs = 0, propertyUuid }: Recorded = {}) {
     const item = mailItemOf(search, propertyUuid ?? timeOrderedUuid(new Date()), new Date());
     const route = { ...item.route, frequency };

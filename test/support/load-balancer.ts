@@ -1,6 +1,6 @@
 /**
- * A load balancer in front of several instances: it polls `/readyz` of each, sends requests over kept connections to
- * the ready ones in turn, and records every request that failed.
+ * A load balancer in front of several instances. It polls `/readyz` of each, sends requests over kept connections to
+ * the ready instances in turn, and records every request that failed.
  */
 
 import { Agent, get, type IncomingMessage, request } from 'node:http';
@@ -13,7 +13,7 @@ export interface LoadBalancer {
   add(instance: Instance): void;
   readonly readyCount: number;
   readonly answered: number;
-  /** One line for each request. */
+  /** One line for each request that failed. */
   readonly refused: readonly string[];
   stop(): Promise<void>;
 }
@@ -75,8 +75,8 @@ export function startLoadBalancer(
 }
 
 /**
- * If the server closes a kept connection just when a request is sent, the request was not received, and HTTP permits a
- * client to repeat it (RFC 9112, 9.3.1). It is sent once more.
+ * If the server closes a kept connection just when a request is sent, the request was not received. HTTP permits a
+ * client to repeat it (RFC 9112, 9.3.1), which is done once.
  */
 async function statusOf(url: string, headers: Record<string, string>, agent: Agent): Promise<number> {
   const asked = request(url, { headers, agent });

@@ -1,4 +1,4 @@
-/** A test's own servers. */
+/** Opens a test's own servers on the loopback interface. */
 
 import { once } from 'node:events';
 import type { AddressInfo, Server, Socket } from 'node:net';

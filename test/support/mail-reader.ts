@@ -59,7 +59,7 @@ export function flat(
     },
   });
 }
-/** `isMatched`: the searches had matched the property before they had e-mails. */
+/** `isMatched`: the searches matched the property before they began to send e-mails. */
 export function startReader(
   asked: readonly Partial<SearchMembers>[] = [{}],
   { isMatched = false, markets = NO_MARKETS } = {},

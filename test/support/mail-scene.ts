@@ -1,4 +1,4 @@
-/** E-mails in the test's own process, from recorded items to a real mail server, and queries of their rows. */
+/** E-mails in the test's own process, from recorded items to a test's SMTP server, and queries of their rows. */
 
 import { createPauseGate } from '../../src/engine/broker/pause-gate.ts';
 import { timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
@@ -64,7 +64,7 @@ export interface MailScene {
   newClient(name: string): Promise<Uuid>;
   /** Creates a search of a client, by default `client`. */
   newSearch(address: string, members?: Partial<SearchMembers>, clientId?: Uuid): Promise<Search>;
-  /** Records items of the search, each for another property by default; resolves with their ids. */
+  /** Records items of the search, each for another property; resolves with their ids. */
   record(
     search: Search,
     count: number,
@@ -186,7 +186,7 @@ export async function openMailScene(
 const statesOf = (rows: readonly MailItemRow[]) => rows.map(({ state, attempts }) => `${state} ${attempts}`);
 const ENDED = new Set(['delivered', 'failed', 'cancelled']);
 
-/** A transient error is a bug here, and ends the test's process with its cause. */
+/** Every transient error except a lost connection is a bug here, and ends the test's process. */
 function assertNever(what: string, error: Error): void {
   if (/terminat|connect|shutting down|ECONN/i.test(error.message)) return;
   setImmediate(() => {
@@ -231,7 +231,7 @@ export function settleMail(database: Database, mail: ClaimedMail, state: 'delive
   });
 }
 
-/** Replaces the stored property by the one that results from these messages. */
+/** Replaces the stored property by the property that results from these messages. */
 export async function holdProperty(database: Database, ...messages: IntakeMessage[]): Promise<void> {
   const stored = heldAfter(...messages);
   await database.query('delete from properties where uuid = $1', [stored.state.uuid]);

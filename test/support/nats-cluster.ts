@@ -168,7 +168,7 @@ function accepts(port: number): Promise<true | null> {
   });
 }
 
-/** All are reserved at once, so that they differ. */
+/** Reserves all ports at once, so that they differ. */
 async function reservePorts(count: number) {
   const servers = await Promise.all(
     Array.from(

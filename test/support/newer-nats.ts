@@ -1,6 +1,6 @@
 /**
- * A nats-server that supports metadata and limits above its store (2.10): the distribution's, or that of Debian 13 from
- * the machine's own mirror.
+ * nats-server 2.10 or later, which supports metadata of streams and limits above its store. It is the usual server of
+ * the tests if that is new enough, otherwise that of Debian 13 from the machine's own mirror.
  */
 
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * An invented next version of the program: the current one with another migration, which, like every migration, only
- * adds to tables.
+ * An invented next version of the program: the current version with another migration, which, like every migration,
+ * only adds to tables.
  */
 
 import { cp, symlink, writeFile } from 'node:fs/promises';
@@ -18,7 +18,7 @@ const NEXT_MIGRATION = `alter table searches add column next_version text;
 alter table deliveries add column next_version integer not null default 1;
 `;
 
-/** Returns the directory from which it can be started, compiled if the tests are. */
+/** Returns the directory from which the next version can be started; it is compiled if the tests are. */
 export async function nextVersion(cleanup: Cleanup): Promise<string> {
   const root = await emptyDirectory(cleanup, 'next');
   for (const name of ['src', 'config', 'package.json'])

@@ -1,4 +1,4 @@
-/** Shared by the tests of operators: a daemon with one search, adverts that satisfy it, and an endpoint. */
+/** For tests of operators' interfaces: a running service with one search, adverts that satisfy it, and an endpoint. */
 
 import { randomUUID } from 'node:crypto';
 import { type Broker } from '../../src/engine/broker/connection.ts';

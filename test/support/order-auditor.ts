@@ -1,7 +1,7 @@
 /**
- * Checks the order of webhooks (decisions, section 6, "Order") from the receiver's posts and the rows. A delivery of a
- * match begins after the first attempt of the previous one has ended, unless the previous one was cancelled, or belongs
- * to another endpoint and the delivery has waited long enough.
+ * Checks the order of webhooks (decisions, section 6, "Order") from the receiver's posts and the rows. The first
+ * attempt of a delivery begins after the first attempts of all earlier deliveries of its match have ended. It need not
+ * wait for cancelled deliveries or, after `HELD_BACK_MAX_MS`, for those of the other endpoint.
  */
 
 import { HELD_BACK_MAX_MS } from '../../src/engine/domain/delivery.ts';
@@ -10,15 +10,15 @@ import type { ReceivedPost } from './webhook-receiver.ts';
 
 export interface OrderRules {
   /**
-   * True to check turns, not only numbers. Then no endpoint may have been paused and nothing recorded before an
-   * upgrade.
+   * True to check the times of first attempts too. Then no endpoint may have been paused, and no delivery recorded by
+   * an earlier version.
    */
   readonly isHeld?: boolean;
   /** By match, the numbers that only the feed has, because no endpoint wants them. */
   readonly feedNumbers?: ReadonlyMap<string, ReadonlySet<number>>;
   /** An attempt that takes longer counts as aborted, even if it records an outcome later. */
   readonly leaseMs?: number;
-  /** True if the database was restored, so that numbers may continue far above the previous ones. */
+  /** True if the database was restored, so that numbers may continue far above the previous numbers. */
   readonly mayJump?: boolean;
   /** Set if no retry was due, so that only these recoveries may have sent a delivery again. */
   readonly recoveries?: readonly AuditedRecovery[];
@@ -59,7 +59,7 @@ export interface AuditedRecovery {
   readonly finishedAt: number;
 }
 
-/** Clock readings of two processes on one machine, in whole milliseconds. */
+/** Allows for clock readings of two processes on one machine, which are in whole milliseconds. */
 const TOLERANCE_MS = 5;
 /** After a restore, numbers continue at least this far above those that may have been sent. */
 const JUMP_MIN = 1_000_000;
@@ -121,7 +121,7 @@ export function auditNumbers(posts: readonly ReceivedPost[]): string[] {
   });
 }
 
-/** Unless something was restored, no number may continue far above the previous one. */
+/** Finds a number that is so high that only a restore may cause it. */
 export function auditUnrestored(posts: readonly ReceivedPost[]): string[] {
   const above = posts.find(({ headers }) => Number(headers['vigie-sequence'] ?? 0) > JUMP_MIN);
   return above === undefined
@@ -179,7 +179,7 @@ function auditTurns(
   );
 }
 
-/** An attempt of a delivery, to be compared with one of another delivery of the match. */
+/** An attempt of a delivery, to be compared with an attempt of another delivery of the match. */
 interface TurnTaken {
   readonly delivery: AuditedDelivery;
   readonly attempt: AuditedAttempt;
@@ -200,12 +200,12 @@ function auditTurn(earlier: TurnTaken, later: TurnTaken, leaseMs: number): strin
   if (earlier.post.receivedAt > earlier.attempt.startedAt + leaseMs) return faults;
   const answeredAt = earlier.post.answeredAt ?? earlier.post.receivedAt;
   if (later.post.receivedAt < answeredAt) {
-    faults.push(`(g) ${number} came ${answeredAt - later.post.receivedAt} ms before ${before} was answered`);
+    faults.push(`(g) ${number} arrived ${answeredAt - later.post.receivedAt} ms before ${before} was answered`);
   }
   return faults;
 }
 
-/** Each recovery sends a delivery once, and the deliveries of a match by number, independently of first attempts. */
+/** A recovery sends a delivery at most once, and those of a match in order, independently of first attempts. */
 function auditRecovered(
   ordered: readonly AuditedDelivery[],
   postsById: ReadonlyMap<string, readonly ReceivedPost[]>,

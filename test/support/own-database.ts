@@ -23,7 +23,7 @@ export async function endSharedServer(): Promise<void> {
   shared = null;
   await closeShared();
 }
-// Ends with the file that imports this module.
+// Ends the server after all tests of the process.
 after(endSharedServer);
 
 /** Returns the URL. The database is dropped with the test, even if connections are open. */

@@ -1,6 +1,6 @@
 /**
  * A primary and a streaming standby on the loopback interface, which can change roles repeatedly. A commit is answered
- * only after the standby has it, except between a promotion and the return of the former primary.
+ * only after the standby has it, except after `loosen`, and between a promotion and the return of the former primary.
  */
 
 import { execFile } from 'node:child_process';
@@ -25,7 +25,7 @@ const run = promisify(execFile);
 
 /** As a `TestServer` it is the current primary. */
 export interface PostgresPair extends TestServer {
-  /** Names both servers, for an instance that wants the writable one. */
+  /** Names both servers; a client that uses it connects to the writable server. */
   readonly url: string;
   /** One URL for each server, the current primary first. */
   readonly urls: readonly [string, string];
@@ -63,7 +63,7 @@ const STANDBY_NAME = 'standby';
 /** A file that disappears while the directory is copied makes the copy fail. */
 const COPY_ATTEMPTS = 5;
 
-/** `directories`: data directories of the two, on separate disks. */
+/** `directories`: data directories of the two servers, by default temporary directories. */
 export async function startPostgresPair(cleanup: Cleanup, directories: readonly string[] = []): Promise<PostgresPair> {
   const [first = await temporaryDirectory('primary'), second = await temporaryDirectory('standby')] = directories;
   let primary = await startMember(cleanup, first, copyTestCluster);
@@ -156,7 +156,7 @@ async function startAgain(member: Member): Promise<void> {
 }
 
 /**
- * Makes `dataDir` a standby of the running `primary`, as pg_basebackup would, which the embedded binaries lack
+ * Makes `dataDir` a standby of the running primary. The embedded binaries lack pg_basebackup, which would do the same
  * (PostgreSQL, "Making a Base Backup Using the Low Level API").
  */
 async function copyCluster({ dataDir: source, server }: Member, dataDir: string): Promise<void> {

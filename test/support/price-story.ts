@@ -22,7 +22,7 @@ import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.t
 const PROPERTIES = 20;
 const RETRY_DELAY_MS = 1_000;
 const PUBLISH_TIMEOUT_MS = 3_000;
-/** Number of checks, twenty a second, after which messages that have no effect may be lost in NATS. */
+/** Number of checks in a minute. If webhooks are then missing, `untilTold` looks for messages that NATS lost. */
 const CHECKS_OF_LOSS = 1_200;
 
 /** Attempts must not time out on a busy machine. */
@@ -35,7 +35,7 @@ export interface PriceStory {
   begin(daemon: RunningService, key: string): Promise<void>;
   /** Changes the price of every property. */
   publishRound(): Promise<void>;
-  /** Resolves when everything published has been received. */
+  /** Resolves when the webhooks of all messages have been received, except messages that NATS lost. */
   untilTold(): Promise<void>;
   /** Publishes `rounds`, waits until they are received, and returns the milliseconds this took. */
   tell(rounds: number): Promise<number>;
@@ -57,7 +57,7 @@ export async function openPriceStory(cleanup: Cleanup, natsUrls: readonly string
   cleanup.after(() => connection.close());
   const jetStream = connection.jetstream({ timeout: PUBLISH_TIMEOUT_MS });
   let round = 0;
-  /** By the sequence that the stream acknowledged. */
+  /** Message ids by the sequence that the stream acknowledged. */
   const stored = new Map<number, string>();
   /** Sequences that NATS lost: servers that lose their majority may forget messages that they acknowledged. */
   const forgotten = new Set<number>();
@@ -79,7 +79,7 @@ export async function openPriceStory(cleanup: Cleanup, natsUrls: readonly string
     round += 1;
   }
 
-  /** Reads each acknowledged message again: a server that is cut off also acknowledges repetitions that it then drops. */
+  /** Reads each acknowledged message again: a server that is cut off also acknowledges repetitions, and drops them. */
   async function findForgotten(): Promise<void> {
     const { streams } = await connection.jetstreamManager();
     for (const [seq, msgID] of stored) {

@@ -1,4 +1,4 @@
-/** Properties as the recorder writes them, searches of every kind that match some of them, and the expected results. */
+/** Properties as the recorder writes them, and random searches that match some of them. */
 
 import { createSampleCrawler } from '../../bench/adverts/sample-adverts.ts';
 import type { Random } from '../../bench/adverts/seeded-random.ts';
@@ -36,9 +36,7 @@ export interface RecordingScene {
   computeMedians(): Promise<Medians>;
   /** Records for all existing searches. */
   record(messages: readonly IntakeMessage[]): Promise<void>;
-  /**
-   * Records for the searches that the matcher already knows. As in a daemon, the matcher finds the others by itself.
-   */
+  /** Records for the searches that the matcher knows. The matcher reads others when it next polls, as in a daemon. */
   recordForKnown(messages: readonly IntakeMessage[], origins?: readonly MessageOrigin[]): Promise<void>;
 }
 
@@ -118,7 +116,7 @@ export interface KnownProperty {
   readonly summary: PropertySummary;
 }
 
-/** Every stored property, read from its document. */
+/** Every stored property, with its facts and its summary. */
 export async function knownProperties(
   database: Database,
   resolvePlace: ResolvePlace,
@@ -142,7 +140,7 @@ const WORDS = ['balcon', 'jardin', 'lumineux', 'garage', 'vue mer', 'ascenseur',
 const publishersOf = ({ publisherName, agency }: AdvertFacts): string[] =>
   [publisherName, agency].filter((name) => name !== null);
 
-/** A random search, one in four with alternatives: criteria of others that it does not set itself. */
+/** A random search. One in four has alternatives: criteria of other random searches that it does not set. */
 export function randomMembers(random: Random, properties: readonly KnownProperty[], categories: number): SearchMembers {
   const members = ownMembers(random, properties, categories);
   if (!random.chance(0.25)) return members;
@@ -155,7 +153,7 @@ export function randomMembers(random: Random, properties: readonly KnownProperty
   return { ...members, alternatives };
 }
 
-/** Members for something similar to one of the properties; each criterion is set now and then. */
+/** A search for homes similar to one of the properties; each criterion is set with a probability of its own. */
 function ownMembers(random: Random, properties: readonly KnownProperty[], categories: number): SearchMembers {
   const { facts } = random.pick(properties);
   const now = (probability: number): boolean => random.chance(probability);

@@ -1,7 +1,7 @@
 /**
- * The hits of entries according to a person who read 1,250 real adverts: each entry with a regular expression for
- * folded text that finds the same hits, including misspellings, other word orders and longer gaps. The first third was
- * read while the word data was written; the rest only afterwards.
+ * Entries of searches' `expressions`, and their hits according to a person who read 1,250 real adverts. A regular
+ * expression for folded text finds the same hits, including misspellings, other word orders and longer gaps. The first
+ * third of the entries was read while the word data was written, the rest only afterwards.
  */
 
 export const READ_WORDS: readonly (readonly [entry: string, read: RegExp])[] = [
@@ -28,7 +28,7 @@ export const READ_WORDS: readonly (readonly [entry: string, read: RegExp])[] = [
   ['traversant', /\btraversante?s?\b/],
   ['climatisation', /\bclimatis?ations?\b|\bclimatisaton\b|\bclims?\b/],
   ['piscine', /\bpiscine?s?\b/],
-  // From here on held out.
+  // The entries from here on were read only after the word data was written.
   ['ascenseur', /\basc?ens(?:c|s)?eurs?\b|\bascenseuro\b|\bascense\b|\bascens\b/],
   ['parking', /\bparkings?\b|\bpkg\b/],
   ['terrasse', /\bterr?asses?\b|\bterrases?\b|\bterras\b/],
@@ -85,7 +85,7 @@ export const READ_PHRASES: readonly (readonly [entry: string, read: RegExp])[] =
   ['double vitrage', /\bdoubles? vitrages?\b/],
   ['place de parking', new RegExp(`\\bplaces?${gap(2)} parkings?\\b`)],
   ['salle de bains', /\bsalles? (?:\S+ )?(?:de |a )?bains?\b|\bsdb\b|\bs d b\b/],
-  // From here on held out.
+  // The entries from here on were read only after the word data was written.
   ['rez-de-chaussée', /\brez (?:de )?chausse?e?s?\b|\brdc\b/],
   ["salle d'eau", /\bsalles? (?:de )?d eaux?\b|\bsde\b|\bs d e\b/],
   ['T3', /\b[tf] ?3\b|\b(?:3|trois) ?p(?:ieces?|ces?)?\b(?! d eau)|\btype 3\b/],

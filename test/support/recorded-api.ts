@@ -1,4 +1,4 @@
-/** A test API whose properties are recorded as a daemon records them, with what its clients create and read. */
+/** A test API whose properties are recorded as a daemon records them, and requests of its clients. */
 
 import assert from 'node:assert/strict';
 import type { ResolvePlace } from '../../src/engine/domain/city.ts';
@@ -23,7 +23,7 @@ export async function startRecordedApi(t: Cleanup, { overrides = {}, resolvePlac
   const cleanup = lastFirst(t);
   const api = await startTestApi(cleanup, overrides);
   const scene = await openRecording(cleanup, api.database, resolvePlace ?? api.reference.resolvePlace, clock);
-  /** The answer to a request for an explanation. */
+  /** Requests the explanation of a search. */
   const explain = (search: string, query: string, language = 'en') => {
     const headers = { 'Accept-Language': language };
     return api.call('GET', `${search}/explanation?${query}`, undefined, { headers });
@@ -32,7 +32,7 @@ export async function startRecordedApi(t: Cleanup, { overrides = {}, resolvePlac
     api,
     scene,
     explain,
-    /** Creates a search of a client, by default the one of `api`, and resolves with its IRI. */
+    /** Creates a search of a client, by default the client of `api`, and resolves with its IRI. */
     async createSearch(members: Members = {}, key = api.key): Promise<string> {
       const { status, body, text } = await api.call('POST', '/searches', { title: 'x', ...members }, { key });
       assert.equal(status, 201, text);
@@ -55,7 +55,7 @@ export async function startRecordedApi(t: Cleanup, { overrides = {}, resolvePlac
       const { holds, expected, actual } = row ?? {};
       return { satisfied: body.satisfied as boolean, codes, reason, holds, expected, actual };
     },
-    /** The webhooks of a search, oldest first: the kind and, if a field changed, its name and both values. */
+    /** The feed items of a search, oldest first: the kind and, if a field changed, its name and both values. */
     async noticesOf(search: string): Promise<readonly (string | null | undefined)[][]> {
       const { body } = await api.call('GET', `/feed?search=${search}`);
       return (body.items as readonly FeedItem[]).map(({ body: { event, adEvent } }) =>

@@ -1,4 +1,4 @@
-/** Random histories of a property in which most messages repeat the last one of their advert. */
+/** Random histories of a property in which most messages repeat the previous message about the same advert. */
 
 import fc from 'fast-check';
 import type { MessageOrigin } from '../../src/engine/domain/change.ts';
@@ -18,7 +18,7 @@ const step = fc.record({
   isRepeated: fc.nat({ max: 4 }).map((n) => n > 0),
   isExpiry: fc.nat({ max: 3 }).map((n) => n === 0),
   price: fc.constantFrom(null, 100_000, 120_000, 200_000),
-  /** Minutes after the crawl of the previous message: mostly one, sometimes none or fewer. */
+  /** Minutes after the crawl of the previous message: mostly 1, sometimes 0 or negative. */
   later: fc.constantFrom(1, 1, 1, 1, 0, -1, -3),
   /** Mostly the next number of the stream, sometimes one that was read before. */
   ahead: fc.constantFrom(1, 1, 1, 1, 1, -1),

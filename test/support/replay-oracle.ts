@@ -1,6 +1,6 @@
 /**
- * The expected state of the service after some messages, each taken in once and in order. Plain domain code computes it
- * message by message and tests every search, without batches, rows or an index. It is compared with PostgreSQL.
+ * The expected state of the service after some messages, each taken in once and in order. Plain domain code computes
+ * it message by message and tests every search, without batches or an index. Tests compare it with PostgreSQL's rows.
  */
 
 import { createHash } from 'node:crypto';
@@ -20,7 +20,7 @@ import type { AuditedDelivery } from './order-auditor.ts';
 import { RECOVERY_MAX_MS, until } from './until.ts';
 
 /**
- * A search that exists before the first message. Price coherence is off, because the recorder does not compute medians.
+ * A search that exists before the first message. Price coherence is off, because the oracle does not compute medians.
  */
 export interface OracleSearch {
   readonly id: string;
@@ -71,7 +71,7 @@ export function replay(
   return { properties, events, deliveries };
 }
 
-/** A new match goes to `endpointRecipient`, every event to the subscribed `eventEndpoint` (decisions, section 4). */
+/** A new match goes to `endpointRecipient`, every subscribed event to `eventEndpoint` (decisions, section 4). */
 function deliveriesTo(
   { id, members, criteria, begun }: JudgedSearch,
   before: StoredProperty | null,
@@ -123,7 +123,7 @@ function keyOf(searchId: string, channel: string, kind: string, changed: unknown
   return [searchId, channel, kind, uuid, JSON.stringify(changed), digest].join(' ');
 }
 
-/** Leaves out which messages produced the state, which is a detail of the recorder. */
+/** Leaves out the origins of the messages, because the oracle numbers messages in its own way. */
 function comparable({ state, crawls }: StoredProperty): unknown {
   const times = Object.entries(crawls).map(([uuid, [crawledAt]]) => [uuid, crawledAt]);
   return inKeyOrder(JSON.parse(JSON.stringify({ state, crawls: Object.fromEntries(times) })));
@@ -161,7 +161,7 @@ export async function untilRecorded(database: Pick<Database, 'query'>, { events 
   );
 }
 
-/** Describes where recorded properties and events differ from the expected ones; empty if they are equal. */
+/** Describes where recorded properties and events differ from the expectation; empty if they are equal. */
 export async function auditRecords(
   database: Pick<Database, 'query'>,
   { properties, events }: Pick<Expectation, 'properties' | 'events'>,

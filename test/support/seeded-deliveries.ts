@@ -78,7 +78,7 @@ export async function seedDeliveries(
   return deliveries.map(({ id, endpointKey }) => ({ id, endpointKey, lane: 'first' }));
 }
 
-/** Start of the last attempt of a delivery for which `putInState` sets a retry. */
+/** Start of the last attempt of seeded retries. */
 export const SEEDED_ATTEMPT_AT = new Date('2026-01-01T00:00:00Z');
 
 /** Puts deliveries into any state, with `attemptCount` attempts counted. Retries are due at `dueAt`. */
@@ -117,7 +117,7 @@ export async function putInState(
   }
 }
 
-/** Waiting retries of one endpoint, only in the queue. The planner's statistics include them. */
+/** Adds waiting retries of one endpoint to `open_deliveries` alone, and updates the planner's statistics. */
 export async function seedWaitingRetries(
   database: Pick<Database, 'query'>,
   { number, generation }: Pick<SeededSearch, 'number' | 'generation'>,
@@ -134,7 +134,7 @@ export async function seedWaitingRetries(
   await database.query('analyze open_deliveries');
 }
 
-/** A courier's row for claims without a courier; later couriers get other numbers. */
+/** Registers a courier number for claims that a test makes without a courier; later couriers get other numbers. */
 export async function registerHolder(database: Pick<Database, 'query'>, number: number): Promise<void> {
   await database.query(
     `with registered as (

@@ -15,7 +15,7 @@ export interface SeededMatch {
   readonly hasBegun?: boolean;
 }
 
-/** Does not write its summary. */
+/** Stores a property without its summary. */
 export async function seedProperty(database: Queryable, { state, crawls }: StoredProperty): Promise<void> {
   await database.query(
     'insert into properties (uuid, state, state_bytes, crawls) values ($1, $2::text, length($2::text), $3)',

@@ -1,9 +1,9 @@
 /**
- * Real servers for integration tests: each test gets a new PostgreSQL and nats-server on free loopback ports, which end
- * with the test or with its process. The cluster is initialised once per machine and version, then copied.
+ * Real servers for integration tests. Each test gets a new PostgreSQL and nats-server on free loopback ports, which end
+ * with the test or with its process. The PostgreSQL cluster is initialised once per machine and version, then copied.
  *
- * A killed server leaves the same data as a crash. With fsync off, nothing would survive a power cut, but everything
- * written before a SIGKILL is in the kernel.
+ * A killed server leaves the same data as a crash. With fsync off, a power cut could lose data, but the kernel keeps
+ * everything that was written before a SIGKILL.
  */
 
 import { execFile } from 'node:child_process';
@@ -58,7 +58,7 @@ export interface TestServers {
   readonly nats: TestServer;
 }
 
-/** `fsync` costs seconds of a test run, and matters only for a power cut. */
+/** `fsync` and `full_page_writes` cost seconds of a test run, and matter only for a power cut. */
 export const TEST_SETTINGS = {
   fsync: 'off',
   full_page_writes: 'off',
@@ -77,8 +77,8 @@ export async function startTestServers(cleanup: Cleanup): Promise<TestServers> {
 }
 
 /**
- * The database is empty: a test calls `migrate(url)` itself. `settings` override the relaxed ones. `parent`: where to
- * create the data directory, by default among the other temporary ones.
+ * The database is empty: a test calls `migrate(url)` itself. `settings` override `TEST_SETTINGS`. `parent`: where to
+ * create the data directory, by default with the other temporary directories.
  */
 export async function startTestPostgres(
   cleanup: Cleanup,
@@ -104,8 +104,8 @@ export async function startTestPostgres(
 
 /**
  * Uses `NATS_SERVER_BIN` if it is set, because the tests must pass with old and new servers. `storeDir`: where the
- * streams are stored, by default in the data directory. `storeBytesMax`: size of the store, by default that of the
- * disk.
+ * streams are stored, by default in the data directory. `storeBytesMax`: size of the store, by default a share of the
+ * free disk space.
  */
 export async function startTestNats(
   cleanup: Cleanup,
@@ -220,7 +220,7 @@ export async function temporaryDirectory(name: string): Promise<string> {
   return mkdtemp(join(parent, `${PREFIX}${process.pid}-${name}-`));
 }
 
-/** Removes what killed test processes left behind. */
+/** Removes the directories that killed test processes left behind. */
 async function removeAbandoned(parent: string): Promise<void> {
   for (const name of await readdir(parent)) {
     const [, pid] = name.startsWith(PREFIX) ? (/^(\d+)-/.exec(name.slice(PREFIX.length)) ?? []) : [];

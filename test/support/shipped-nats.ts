@@ -12,7 +12,7 @@ const CONFIG = join(ROOT, 'config/nats-server.conf');
 const READY_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 10_000;
 
-/** The shipped configuration except addresses, and options unknown to an older server. Resolves with `host:port`. */
+/** Uses other addresses and paths, and no options that an older server lacks. Resolves with `host:port`. */
 export async function startShippedNats(
   cleanup: Cleanup,
   passwords: { readonly vigie: string; readonly crawler: string },

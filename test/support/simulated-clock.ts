@@ -1,13 +1,13 @@
 /**
  * A PostgreSQL whose clock a test can move forward. Functions with the names of PostgreSQL's own precede them in the
- * search path of the database, so that statements, column defaults and the activity times of sessions use the simulated
- * time.
+ * search path of the database. Therefore statements, column defaults and the activity times of sessions use the
+ * simulated time.
  */
 
 import { queryOnce } from './database.ts';
 
 export interface SimulatedClock {
-  /** PostgreSQL's current time, except for the round trip. */
+  /** The simulated time, computed from this process's clock without a query. */
   now(): Date;
   /** `over`: another URL of the database. */
   advance(days: number, over?: string): Promise<void>;

@@ -1,6 +1,6 @@
 /**
- * A market that advances in days on a simulated clock, recorded with the daemon's own functions: adverts appear,
- * change, are seen again and expire, searches are created and deleted, deliveries succeed, fail once or fail for good.
+ * A market that advances in days on a simulated clock, recorded with the daemon's own functions. Adverts appear,
+ * change, are seen again and expire; searches are created and deleted; deliveries succeed, fail once or fail for good.
  * All days are alike, so that the tables can grow only by rows that are never removed.
  */
 
@@ -31,7 +31,7 @@ export interface SimulatedMarketOptions {
   readonly propertiesPerDay: number;
   /** Days from an advert's first crawl to its expiry; its price changes twice, in the first two days. */
   readonly listedDays: number;
-  /** Each property matches nine of them, or all if there are fewer. */
+  /** Each new property matches nine of them, or all if there are fewer. */
   readonly searches: number;
   /** URL without a path. */
   readonly endpoint: string;
@@ -49,7 +49,7 @@ export interface SimulatedMarket {
   stop(): Promise<void>;
 }
 
-/** The term before any daemon leads. */
+/** The term of leadership of all recordings here, because no daemon leads. */
 const FIRST_TERM = '0/00000001';
 const RECORD_BATCH = 256;
 const HOLDER = 1;
@@ -109,7 +109,7 @@ export async function startSimulatedMarket(options: SimulatedMarketOptions): Pro
 
   async function attempt(ids: readonly Uuid[]): Promise<void> {
     for (let open = ids; open.length > 0; ) {
-      // A held delivery can be claimed when the previous one of its match has ended.
+      // A held delivery can be claimed when the previous delivery of its match has ended.
       const { claimed } = await claimDeliveries(database, HOLDER, open.slice(0, RECORD_BATCH), clock.now());
       open = open.slice(RECORD_BATCH);
       const settled = claimed.map((delivery) =>

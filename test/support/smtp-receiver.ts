@@ -1,4 +1,4 @@
-/** A real mail server that keeps what it receives, and answers as a test scripts it. */
+/** A real SMTP server that keeps all messages, and gives the answers of the test's script. */
 
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -13,7 +13,7 @@ export interface ReceivedMail {
   readonly parsed: ParsedMail;
 }
 
-/** An answer in place of 250; `hang`: no answer. */
+/** `accept` answers 250; `hang` never answers. */
 export type SmtpAnswer = { readonly code: number; readonly text?: string } | 'accept' | 'hang';
 
 export interface SmtpReceiver {
@@ -21,11 +21,11 @@ export interface SmtpReceiver {
   readonly port: number;
   /** E-mails accepted with 250. */
   readonly mails: readonly ReceivedMail[];
-  /** Every complete message, including refused ones. */
+  /** Every complete message, including refused messages. */
   readonly messages: readonly string[];
-  /** Every RCPT TO, including refused ones. */
+  /** The address of every RCPT TO, including refused recipients. */
   readonly recipients: readonly string[];
-  /** Successive answers to RCPT TO of the address; the last one is repeated. */
+  /** Successive answers to RCPT TO of the address; the last answer is repeated. */
   scriptRecipient(address: string, ...answers: SmtpAnswer[]): void;
   /** Successive answers to the message itself, for any recipient. */
   scriptMessage(...answers: SmtpAnswer[]): void;

@@ -29,7 +29,7 @@ export async function copySources(cleanup: Cleanup): Promise<SourceCopy> {
     async change(file, edit) {
       const before = await readFile(join(path, file), 'utf8');
       const after = edit(before);
-      if (after === before) throw new Error(`nothing to change in ${file}`);
+      if (after === before) throw new Error(`the edit does not change ${file}`);
       await writeFile(join(path, file), after);
     },
     failureOf: (...args) =>

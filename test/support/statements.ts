@@ -1,4 +1,4 @@
-/** Runs statements that are otherwise the last of a recording transaction, and waits for statements of others. */
+/** Runs statements that usually end a recording transaction, and waits until other statements are blocked. */
 
 import type { Database, Queryable, Statement } from '../../src/engine/store/database.ts';
 import { untilIs } from './until.ts';

@@ -7,21 +7,22 @@ export interface TcpProxy {
   readonly port: number;
   /** Number of connections through it. */
   readonly connections: number;
-  /** Resets every connection; new ones are accepted. */
+  /** Resets every connection, but accepts new connections. */
   cut(): void;
-  /** Keeps all connections open, including new ones, but forwards no bytes. */
+  /** Keeps existing and new connections open, but forwards no bytes. */
   stall(): void;
   /**
-   * From now on the existing connections lose all bytes sent by the near side (`up`) or by the far side (`down`), and
-   * also the fact that this side has closed. New connections are not affected.
+   * From now on the existing connections lose all bytes sent by the near side (`up`) or by the far side (`down`). The
+   * other side does not notice when this side closes. New connections are not affected.
    */
   swallow(direction: 'up' | 'down'): void;
-  /** Resets every connection, and each new one. */
+  /** Resets existing and new connections. */
   refuse(): void;
   /** Ends all other faults. Stalled bytes are passed on; connections that have lost bytes are reset. */
   heal(): void;
   /**
-   * Bytes passed to the near side of the connection with the far side's local port `farPort`; null unless reset here.
+   * Bytes passed to the near side before the proxy reset the connection; null if it did not. `farPort`: local port of
+   * the far side.
    */
   passedBeforeCut(farPort: number): number | null;
 }

@@ -1,7 +1,7 @@
 /**
  * Runs test files in one process, one after another. The process loads, compiles and warms up its modules once, which
  * takes longer than most of the tests. Each file is a suite with its own name, and closes everything that it opened
- * before the next one begins. A file can also run alone.
+ * before the next file begins. A file can also run alone.
  */
 
 import { after, describe } from 'node:test';

@@ -90,9 +90,7 @@ function unpacked(tool: Tool): Promise<string> {
   });
 }
 
-/**
- * Resolves the dependencies as if nothing were installed, with the machine's package lists or, if that fails, new ones.
- */
+/** Resolves the dependencies as if nothing were installed, with the machine's package lists or else new lists. */
 async function packagesOf(tool: Tool, root: string): Promise<string[]> {
   const work = join(root, 'resolve');
   await mkdir(join(work, 'state/lists/partial'), { recursive: true });

@@ -1,6 +1,6 @@
 /**
  * Two snapshots of adverts in Toulon as intake messages. Text and coordinates, which the first snapshot lacks, are
- * taken from the second, so that only price and surface can differ between the two messages of an advert.
+ * taken from the second. Therefore only price and surface can differ between the two messages of an advert.
  *
  * A range such as `[222000, 276000]` is the price of a programme with several lots. It is replaced by the value of the
  * first snapshot, or by its lower end if there is none. A publication date in 1970 means unknown.

@@ -1,6 +1,6 @@
 /**
- * A proxy that makes NATS's clock appear wrong to clients for a while. A message stored during that time always has the
- * wrong time, for every reader. Times are rewritten on their way from the server, in acknowledgement subjects (NATS
+ * A proxy that makes NATS's clock appear wrong to its clients for a while. Messages that were stored during that time
+ * always show them the wrong time. Times are rewritten on their way from the server, in acknowledgement subjects (NATS
  * ADR-15) and in JetStream's answers and advisories; their length does not change.
  */
 

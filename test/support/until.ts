@@ -1,12 +1,12 @@
 /**
- * Polls for a state of another process. A wait ends with an error only after a very long time, because a delay on a
- * busy machine is not a fault of the service.
+ * Polls for a state of another process. A wait fails only after a very long time, because a delay on a busy machine is
+ * not a fault of the service.
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 
-/** Long enough for messages whose acknowledgement was lost with a server: twice JetStream's `ack_wait`. */
+/** Long enough for messages whose acknowledgement was lost with a server: more than twice the longest `ack_wait`. */
 export const GIVE_UP_MS = 240_000;
 /** For waits after a disaster, or for thousands of deliveries. */
 export const RECOVERY_MAX_MS = 600_000;

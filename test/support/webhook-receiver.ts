@@ -44,7 +44,7 @@ export interface ReceivedPost {
   /** Status sent; null if there was none. */
   status: number | null;
   /**
-   * True if its kept connection was reset before a byte of the answer reached the sender, even if `status` is set: the
+   * True if its kept connection was reset before a byte of the answer reached the sender, even if `status` is set. The
    * sender may then try once more within the attempt.
    */
   isAbandoned?: boolean;
@@ -61,7 +61,7 @@ export interface WebhookReceiver {
   readonly posts: readonly ReceivedPost[];
   readonly connectionCount: number;
   urlOf(path: string): string;
-  /** Successive POSTs to `path` get successive behaviours; the last one is repeated. Unscripted paths answer 200. */
+  /** Successive POSTs to `path` get successive behaviours; the last is repeated. Unscripted paths answer 200. */
   script(path: string, ...behaviours: [Behaviour, ...Behaviour[]]): void;
   postsOf(id: string): readonly ReceivedPost[];
   /** Declares that all its connections come through `network`. */

@@ -1,6 +1,6 @@
 /**
- * An actor is a closure that owns some state and receives its messages one batch at a time. The messages of each sender
- * keep their order.
+ * An actor is a closure that owns some state and receives its messages one batch at a time, in the order of admission.
+ * While a failed message waits for its retry, only the messages with its key keep their order (`keyOf`).
  *
  * `tell` resolves when the message is admitted, and waits while the mailbox is full. `drain` refuses new messages and
  * ends when the admitted messages are handled or the grace period is over. A stopped actor rejects its senders and
@@ -25,9 +25,9 @@ export interface ActorOptions<M> {
   readonly batchMax?: number;
   /** Limits the mailbox and each batch by weight too. */
   readonly weighing?: Weighing<M>;
-  /** How long an incomplete batch waits for more messages, in milliseconds, if latency does not matter; default 0. */
+  /** How long an incomplete batch waits for more messages, in milliseconds; default 0. */
   readonly gatherMs?: number;
-  /** Resolves with the left-over messages, which begin the next batch. At least one message must be handled. */
+  /** Resolves with the messages left over, which begin the next batch. Must handle at least one message. */
   readonly receive: (messages: readonly M[]) => Promise<readonly M[] | void>;
   /**
    * For an actor whose `receive` resolves before its work is complete. Resolves when that work is complete or `arrival`
@@ -35,8 +35,8 @@ export interface ActorOptions<M> {
    */
   readonly settle?: (arrival: Promise<void>) => Promise<readonly M[]>;
   /**
-   * The subject of a message. Messages with the same key keep their order while one of them is retried. By default each
-   * message has its own key.
+   * Returns the key of a message. Messages with the same key keep their order while one of them is retried. By default
+   * each message has its own key.
    */
   readonly keyOf?: (message: M) => unknown;
   /** Called with a message that fails alone because of a bug. */
@@ -183,7 +183,7 @@ function createHandling<M>(
   return { handle, retry };
 }
 
-/** Waits only if no message is left over. Takes no message above `LEFT_BATCHES_MAX`, so that senders wait. */
+/** Waits only if no message is left over. At `LEFT_BATCHES_MAX` it takes no message, so that senders wait. */
 async function nextBatch<M>(
   mailbox: Mailbox<M>,
   leftCount: number,
@@ -244,7 +244,6 @@ class Suspects<M> {
   readonly #byKey = new Map<unknown, Suspect<M>>();
   readonly #proven = new Map<unknown, string>();
 
-  /** By default each message has its own key. */
   constructor(retryPausesMs: readonly number[], keyOf: (message: M) => unknown = (message) => ({ message })) {
     this.#retryPausesMs = retryPausesMs;
     this.#keyOf = keyOf;

@@ -1,5 +1,5 @@
 /**
- * Shares a limited capacity. A client that uses seven times the free capacity or more gets no further capacity.
+ * Shares a limited capacity among clients. A client that uses seven times the free capacity or more gets no more.
  */
 
 /** One client alone can use about seven eighths of the capacity, and two clients about seven fifteenths each. */
@@ -19,7 +19,7 @@ export class SharedRoom {
     return this.#claimed;
   }
 
-  /** How many more the client may use; zero or less means none. `planned` is counted as used. */
+  /** How much more capacity the client may use; zero or less means none. Counts `planned` as used. */
   roomFor(client: string, planned: readonly { readonly client: string; readonly count: number }[] = []): number {
     let [free, own] = [this.#max - this.#claimed, this.#byClient.get(client) ?? 0];
     for (const each of planned) {

@@ -88,7 +88,7 @@ export function createSupervisor(options: SupervisorOptions) {
   };
 }
 
-/** For work outside actors. Each failure is reported to `onTransientError`, and the work is retried. */
+/** For work outside actors. Every failure counts as transient and is reported, and the work is retried. */
 export function transientErrorWatch(what: string, onTransientError: (what: string, error: Error) => void): Watch {
   return {
     isOperational: () => true,

@@ -91,7 +91,6 @@ export function startTask(options: TaskOptions) {
   };
 }
 
-/** Milliseconds until the next run, after a run that took `tookMs`. */
 function untilNext(tookMs: number, everyMs: number): number {
   return everyMs > 0 ? everyMs - (tookMs % everyMs) : 0;
 }

@@ -1,5 +1,5 @@
 /**
- * Round-robin on three levels: clients take turns, the hosts of a client share its turns, and the endpoints of a host
+ * Round-robin on three levels. Clients take turns, the hosts of a client share its turns, and the endpoints of a host
  * share the turns of the host. A client with ten thousand URLs, on one host or many, gets as many turns as a client
  * with one URL. The cost of a turn depends on the number of skipped clients, not on their endpoints.
  */
@@ -33,7 +33,7 @@ export class TurnRing<T extends Member> {
     return this.#clients.size === 0;
   }
 
-  /** Moves the member to the end of the queue of `kind`, unless it is in this queue. Removes it if `kind` is null. */
+  /** Moves the member to the end of its host's queue of `kind`, unless it is there. Removes it if `kind` is null. */
   place(member: T, kind: number | null): void {
     const present = this.#kindOf.get(member) ?? null;
     if (present === kind) return;

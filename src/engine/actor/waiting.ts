@@ -1,6 +1,6 @@
 /**
- * Ways to wait that the modules share: for a time, a signal, other work of the event loop, work with a time limit, or a
- * turn among concurrent work.
+ * Functions that wait for a time, a signal, other work of the event loop, work with a time limit, or a turn among
+ * concurrent work.
  */
 
 /** Resolves after `durationMs`, or as soon as `stopping` is aborted. Never rejects. */
@@ -182,7 +182,7 @@ export interface TurnBounds {
   /** Maximum concurrent work, in total and for each key. */
   readonly allMax: number;
   readonly perKeyMax: number;
-  /** A key may use at most this share of the free capacity. */
+  /** A key that uses this many times the free capacity, or more, gets no further turn; default 1. */
   readonly shareOfFree?: number;
 }
 

@@ -1,13 +1,13 @@
 /**
  * A worker thread that answers requests, so that long work does not block other event loops. The first request starts
  * the thread. Each request has its own channel, which Node.js closes if the thread ends first. Cancelling a request
- * aborts a signal in the thread, which ends the waits of the work. A long computation must check the signal often. If
- * the thread fails, its current requests fail too, and the next request starts another thread.
+ * aborts a signal in the thread, which ends the waits of the work. A long computation must often yield to the event
+ * loop and check the signal. If the thread fails, its current requests fail too, and the next request starts another.
  */
 
 import { MessageChannel, type MessagePort, parentPort, Worker, workerData } from 'node:worker_threads';
 
-/** The thread ended before it answered. */
+/** The thread ended before it answered, or was stopped. */
 export class WorkerLostError extends Error {
   readonly code = 'WORKER_LOST';
 }
@@ -48,7 +48,7 @@ export function createWorkerThread(options: WorkerThreadOptions) {
 
   function start(): Worker {
     const started = spawn(options);
-    // The ports of its current requests keep the process alive.
+    // While requests are in progress, their ports keep the process alive.
     started.unref();
     let failure: Error | null = null;
     started.once('error', (error) => {

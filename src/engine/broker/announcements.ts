@@ -1,7 +1,7 @@
 /**
  * Announces changed rows, feeds with new entries, due deliveries and activities to the instances of the installation.
- * Announcements use core NATS and may be lost. Except for activities, they only shorten the time until the next poll of
- * PostgreSQL, which is authoritative.
+ * Announcements use core NATS and may be lost. Except for activities and their watchers, they only shorten the time
+ * until the next poll of PostgreSQL, which is authoritative.
  */
 
 import { type DueDelivery, LANES } from '../domain/delivery.ts';
@@ -10,7 +10,7 @@ import { type Broker, listen } from './connection.ts';
 
 /**
  * `keys`: API keys or limits of clients changed. `secrets`: webhook secrets changed. `controls`: an operator paused or
- * resumed a stage or changed the index. `watchers`: an operator is watching activities, announced every two seconds.
+ * resumed a stage, or requested a new index. `watchers`: an operator watches activities; announced every two seconds.
  */
 export type Changed = 'searches' | 'keys' | 'secrets' | 'controls' | 'watchers';
 
@@ -77,7 +77,7 @@ export function createDueAnnouncer(broker: Broker) {
   }
 
   return {
-    /** Publishes the deliveries in messages, each of which reaches one courier of the installation. */
+    /** Publishes the deliveries in messages, each of which reaches at most one courier of the installation. */
     pass,
     announce(due: readonly DueDelivery[]) {
       if (local === null) return pass(due);

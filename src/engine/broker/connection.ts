@@ -48,7 +48,7 @@ export interface BrokerOptions {
   /** Default 1. */
   readonly replicas?: number;
   readonly database?: DatabaseLabel | null;
-  /** Default: null, if the installation does not share its NATS server. */
+  /** Null, which is the default, if the installation does not share its NATS server. */
   readonly namespace?: string | null;
   /** Called at each disconnection, reconnection and error. The client never stops trying to reconnect. */
   readonly onStatus?: (status: 'disconnected' | 'reconnected' | 'error', detail: string) => void;

@@ -66,7 +66,7 @@ export function startJetStreamWatch({ broker, onMove }: JetStreamWatchOptions) {
 
   const { stop } = startTask({ what: 'check JetStream', everyMs: CHECK_EVERY_MS, work: check });
   return {
-    /** Milliseconds without an answer of JetStream from any server; 0 while JetStream answers. */
+    /** Milliseconds since JetStream last answered with a majority of its servers; 0 while it does. */
     get silentMs() {
       return silentMs;
     },
@@ -116,7 +116,7 @@ function createRounds({ connection, addresses }: Broker) {
 }
 
 /**
- * Milliseconds since the leader of `ADVERTS` heard from a majority: a leader that is cut off still leads in its own
+ * Milliseconds since the leader of `ADVERTS` heard from a majority. A leader that is cut off still leads in its own
  * view for up to twenty seconds. 0 for a single server or a missing stream; null if no leader answers.
  */
 async function readUnheardMs({ manager }: Broker): Promise<number | null> {

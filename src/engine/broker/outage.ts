@@ -1,11 +1,11 @@
 /**
- * Classifies errors of NATS. An error is transient if NATS is unreachable or does not answer, or if JetStream refuses
- * the request, for example because the stream is missing. Any other error is a bug.
+ * Classifies errors of NATS. An error is transient if NATS is unreachable, does not answer or refuses the user, or if
+ * JetStream refuses the request, for example because the stream is missing. Any other error of NATS is a bug.
  */
 
 import { ErrorCode, NatsError } from 'nats';
 
-/** JetStream failed to store or answer a valid request. */
+/** NATS did not store a message, or did not answer a valid request. */
 export class BrokerUnavailableError extends Error {
   readonly code = 'BROKER_UNAVAILABLE';
 }
@@ -53,10 +53,10 @@ export function brokerReason(error: Error): string {
   return (error instanceof NatsError && error.api_error?.description) || error.message;
 }
 
-/** Does not match the refused reservation of a single stream, because the other streams still work. */
+/** Excludes "insufficient storage resources": it refuses room for a new stream, but existing streams still work. */
 const NO_ROOM = /no space left|insufficient resources/i;
 
-/** True if JetStream has no room left, on its disk or within its limits. */
+/** True if JetStream has no room left, on its disk or within the limits of the server. */
 export function isBrokerFull(error: Error): boolean {
   return isBrokerOutage(error) && NO_ROOM.test(brokerReason(error));
 }

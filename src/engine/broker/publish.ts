@@ -67,7 +67,9 @@ export function publishAll({ connection }: Broker, publications: readonly Public
       },
     });
     const timer = setTimeout(() => {
-      end(failure ?? new BrokerSilentError(`no answer to ${unanswered.size} publishes for ${REQUEST_TIMEOUT_MS} ms`));
+      end(
+        failure ?? new BrokerSilentError(`NATS did not answer ${unanswered.size} messages in ${REQUEST_TIMEOUT_MS} ms`),
+      );
     }, REQUEST_TIMEOUT_MS);
     goOn();
   });
@@ -113,6 +115,6 @@ function refusalIn(answer: Msg): Error | null {
     if (error !== undefined) return refused(error.description);
     return seq === 0 ? new BrokerUnavailableError(NOT_STORED) : null;
   } catch (cause) {
-    return new BrokerUnavailableError('the answer is not an acknowledgement', { cause });
+    return new BrokerUnavailableError('NATS answered without an acknowledgement', { cause });
   }
 }

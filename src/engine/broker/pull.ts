@@ -1,9 +1,9 @@
 /**
  * Pulls from a durable consumer with back-pressure. The next batch is requested only when the receiver has accepted a
- * batch, or the last request is old. So at most two batches are in transit. The client's own `consume` requests more as
- * soon as messages arrive, so its queue is unlimited. Its `fetch` stops receiving soon after a request expires:
- * messages that a busy process reads later are redelivered only after `ack_wait`. So this module makes the requests
- * itself (JetStream API, `CONSUMER.MSG.NEXT`). One inbox receives the answers until the pull pauses or stops.
+ * batch, or the last request is old. So at most two batches are in transit. This module makes the requests itself
+ * (JetStream API, `CONSUMER.MSG.NEXT`). The client's `consume` has an unlimited queue, because it requests more as soon
+ * as messages arrive. Its `fetch` stops receiving soon after a request expires. Messages that a busy process reads
+ * later would be redelivered only after `ack_wait`.
  */
 
 import { createInbox, type Msg, millis, nanos } from 'nats';
@@ -30,9 +30,8 @@ export interface PulledMessage {
   readonly storedAtMs: number;
   readonly isFirstDelivery: boolean;
   /**
-   * Resolves when the server has recorded an answered acknowledgement or cannot be reached, otherwise when the
-   * disposition is sent. If the disposition is lost, the message is redelivered. Does nothing if the consumer has been
-   * deleted.
+   * Sends the disposition. For an `ack` that awaits an answer, resolves when the server has answered or cannot be
+   * reached. If the disposition is lost, the message is redelivered. Does nothing if the consumer has been deleted.
    */
   settle(disposition: Disposition): Promise<void>;
 }
@@ -47,7 +46,7 @@ export interface PullOptions {
   readonly sliceMax?: number;
   /** Must resolve when there is room for the next message. */
   readonly onMessage: (message: PulledMessage) => Promise<void>;
-  /** Called if pulling, `ensure` or settling fails. Pulling is retried; an unsettled message is redelivered. */
+  /** Called with each error. Pulling is then retried, and an unsettled message is redelivered. */
   readonly onTransientError: (what: string, error: Error) => void;
   /** Creates the stream and consumer again if they were deleted. */
   readonly ensure: () => Promise<void>;
@@ -70,7 +69,7 @@ const PULL_AGAIN_MS = PULL_EXPIRES_MS / 2;
 /** How soon a pull notices that it must pause or stop, or that a lost connection has ended its requests. */
 const CHECK_EVERY_MS = 500;
 const ERROR_PAUSE_MS = 500;
-/** `max_bytes` includes subject and headers, so it must exceed the size of the largest message. */
+/** `max_bytes` is at least this many times the largest payload, because it includes subject and headers. */
 const LARGEST_FACTOR = 2;
 const ACKNOWLEDGE_TIMEOUT_MS = 5_000;
 
@@ -338,7 +337,7 @@ export function openInbox({ connection, isConnected }: Broker) {
     },
     /**
      * Stops receiving, so that the server drops the waiting requests. Returns the messages that were not read yet.
-     * Messages that an unreachable server has still sent are redelivered later.
+     * Messages in transit from a server that cannot be reached are redelivered later.
      */
     async close() {
       // `drain` waits for an answer that the server sends after its last message to this inbox.

@@ -28,8 +28,8 @@ export interface InOrderOptions {
   readonly recordedUpTo: number;
   readonly handOn: HandOn;
   /**
-   * Called if a message shows that other messages have the numbers of earlier ones: the stream was created again, or a
-   * new leader lacks the last messages of the former one.
+   * Called if a message shows that the stream has given numbers of earlier messages to other messages. The stream was
+   * created again, or a new leader lacks the last messages of the former leader.
    */
   readonly onOtherStream: () => void;
   readonly onTransientError: (what: string, error: Error) => void;
@@ -39,11 +39,11 @@ export interface InOrderOptions {
 const BATCH_MAX = 64;
 /** If no answer arrives within this time, the read counts as interrupted. */
 const ANSWER_MAX_MS = 5_000;
-/** A replicated stream stores nothing while it elects a leader: at least four seconds (nats-server 2.9, `raft.go`). */
+/** Shorter than any election of a leader, during which a stream stores nothing (four seconds in nats-server 2.9). */
 const ELECTION_MIN_MS = 1_000;
 /**
- * If a stream ends before its consumer's position, its leader may be catching up. After this many checks the messages
- * are lost. With the growing pauses between them, the checks take sixteen seconds.
+ * If a stream ends before its consumer's position, its leader may be catching up. After this many checks the missing
+ * messages count as lost. With the growing pauses between them, the checks take sixteen seconds.
  */
 const LACKING_CHECKS = 9;
 /** The server deletes the temporary consumer if its process makes no request for this long. */
@@ -119,7 +119,7 @@ function retryUntil(signal: AbortSignal, watch: Watch) {
     retryUntilDone(work, watch, retryUntilAborted(signal)).catch(nullIfAbandoned);
 }
 
-/** Whether other messages may have got the numbers of `newest` and of earlier ones before `message` was stored. */
+/** Whether the stream has, before it stored `message`, replaced `newest` by another message with the same number. */
 async function isTailReplaced(
   broker: Broker,
   stream: string,
@@ -145,7 +145,7 @@ function notedIn(unsettled: Set<number>, message: PulledMessage): PulledMessage 
 
 type MayBeBehind = (first: number, isByMajority: boolean) => boolean;
 
-/** Counts only checks that found the lack: the messages before may have taken long, and NATS may not have answered. */
+/** Counts checks instead of time, because reading earlier messages may take long and NATS may not have answered. */
 function countLackingChecks(): MayBeBehind {
   let lacking = { first: 0, checks: 0 };
   return (first, isByMajority) => {

@@ -1,6 +1,6 @@
 /**
  * Messages of the stream `RETRIES`. Each message names a failed attempt and the time of its retry. A courier returns
- * the message with a delay until that time. Only the row of the delivery decides whether the retry is still due.
+ * the message to JetStream with a delay until that time (`nak`). The delivery's row decides whether the retry is due.
  */
 
 import type { FailedAttempt } from '../domain/delivery.ts';

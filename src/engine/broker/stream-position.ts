@@ -50,9 +50,9 @@ export async function readConsumerPosition(
 
 /**
  * The sequence up to which every message is acknowledged. If no message is in flight, this is the last delivered
- * message, because the floor does not advance over messages that the stream has dropped. For a replicated consumer only
- * the floor counts: a new leader may answer before it knows the messages in flight, and report none (nats-server 2.10,
- * `setLeader`).
+ * message, because `ack_floor` does not advance over messages that the stream has dropped. For a replicated consumer
+ * only `ack_floor` counts. A new leader may answer before it knows the messages in flight, and report none (nats-server
+ * 2.10, `setLeader`).
  */
 export function acknowledgedUpTo(
   { ack_floor, delivered, num_ack_pending }: Pick<ConsumerInfo, 'ack_floor' | 'delivered' | 'num_ack_pending'>,
@@ -92,7 +92,7 @@ export async function restartConsumer(
 /** The server deletes the temporary consumer after this time if this process has not deleted it. */
 const FORGOTTEN_AFTER_MS = 5_000;
 
-/** The sequence of the first message stored at or after `at`, or else of the next message; the number of messages. */
+/** `first` is the first sequence stored at or after `at`, or else the next sequence. Counts the messages from there. */
 export async function readSince(
   { manager }: Broker,
   stream: string,
@@ -125,8 +125,8 @@ export interface StoredMessage {
 }
 
 /**
- * False if the stream has another message with this sequence, null if it has none. Rejects if the stream's leader has
- * not come that far.
+ * False if the stream has another message with this sequence, null if it has none. Rejects if the last message of the
+ * stream's leader is before this sequence.
  */
 export async function isStored(
   broker: Broker,

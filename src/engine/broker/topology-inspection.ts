@@ -88,8 +88,8 @@ async function findAll(broker: Broker): Promise<readonly Found[]> {
 const SHARE_LEFT_TO_ADVERTS = 3 / 4;
 
 /**
- * The daemon creates `REJECTED` at its start and before a rejection. If `REJECTED` is missing although `ADVERTS` has a
- * limit, JetStream had no room for it.
+ * The daemon creates `REJECTED` at its start, before `ADVERTS`, and when it cannot publish a rejection. If `REJECTED`
+ * is missing although `ADVERTS` has a limit, JetStream had no room for it.
  */
 function noRejections(advertsBytesMax: number): Found {
   const bytes = Math.floor(advertsBytesMax * SHARE_LEFT_TO_ADVERTS);
@@ -135,15 +135,15 @@ interface Differences {
 /** A condition, and the finding if it is true. */
 type Rule = readonly [boolean, string];
 
-/** A smaller limit would reject ordinary adverts. */
+/** A smaller limit would refuse ordinary adverts, and the write by which the daemon checks JetStream's disk. */
 const MESSAGE_BYTES_LEAST = 65_536;
 const HOUR_NANOS = 3_600_000_000_000;
 const SECOND_NANOS = 1_000_000_000;
 const ACK_WAIT_LEAST_NANOS = 30 * SECOND_NANOS;
-/** The largest batch and the longest expiry that a pull requests. */
+/** The largest batch, the longest expiry and the most bytes that a pull requests. */
 const PULL_BATCH_LEAST = 256;
 const PULL_EXPIRES_NANOS = 10 * SECOND_NANOS;
-const PULL_BYTES_LEAST = 1_048_576;
+const PULL_BYTES_LEAST = 16 * 1_048_576;
 const PULLS_WAITING_LEAST = 16;
 
 /** True if `limit` is set and is less than `below`. JetStream uses 0 and -1 for unlimited. */
@@ -171,13 +171,13 @@ function streamDifferences(wanted: WantedStream, actual: StreamConfig): Differen
     [actual.sealed, 'it is sealed, so it accepts no messages'],
     [
       isLimited(max_msg_size, MESSAGE_BYTES_LEAST),
-      `max_msg_size is ${max_msg_size} bytes, so ordinary adverts are refused`,
+      `max_msg_size is ${max_msg_size} bytes, so ordinary messages are refused`,
     ],
     [
       isLimited(max_age, HOUR_NANOS),
       `max_age is ${Math.round((max_age ?? 0) / SECOND_NANOS)} s, so messages are removed too early`,
     ],
-    [hasLimit(max_msgs_per_subject), `max_msgs_per_subject is ${max_msgs_per_subject}, so changes would be dropped`],
+    [hasLimit(max_msgs_per_subject), `max_msgs_per_subject is ${max_msgs_per_subject}, so messages would be dropped`],
     [
       isAdverts && isBounded && actual.discard === DiscardPolicy.Old,
       `discard is old with ${hasLimit(max_bytes) ? `max_bytes ${max_bytes}` : `max_msgs ${max_msgs}`}, so unrecorded messages would be dropped`,
@@ -333,7 +333,7 @@ export interface Backlog {
   readonly recorded: number;
 }
 
-/** Null if there is no consumer of intake: no instance has led yet. Rejects if NATS is unavailable. */
+/** Null if there is no consumer of intake: no instance with this role has started. Rejects if NATS is unavailable. */
 export async function readBacklog({ manager, names }: Broker): Promise<Backlog | null> {
   const consumer = await manager.consumers.info(ADVERTS_STREAM, names.intakeConsumer).catch(nullIfMissing);
   if (consumer === null) return null;

@@ -114,7 +114,7 @@ export function consumersOf({ names }: Pick<Shaped, 'names'>): readonly WantedCo
   ];
 }
 
-/** Creates a missing `ADVERTS`, and `REJECTED` before it, because `ADVERTS` may leave too little room for both. */
+/** Creates a missing `ADVERTS`, and before that `REJECTED`, for which `ADVERTS` may leave too little room. */
 export async function ensureAdvertsStream(broker: Broker): Promise<void> {
   await ensureStream(broker, ADVERTS_STREAM, async () => {
     const room = await readRoom(broker);

@@ -1,6 +1,6 @@
 /**
  * Filters the bytes that an endpoint sends before the HTTP client reads them. Passes the head of an answer on when the
- * head is complete, and drops provisional answers (1xx): the client treats `100 Continue` as an error, although RFC
+ * head is complete, and drops provisional answers (1xx). The client treats `100 Continue` as an error, although RFC
  * 9110, section 15.2, requires clients to accept it. An endpoint that sends no final answer is disconnected after 16
  * KiB, not only when the attempt times out.
  */

@@ -20,7 +20,7 @@ export class NotAttempted extends AttemptFailure {
   }
 }
 
-/** Error codes of established connections. The connector itself creates an `AttemptFailure`. */
+/** Error codes of established connections. The connector reports its own failures as `AttemptFailure`. */
 const KINDS: Readonly<Record<string, AttemptError>> = {
   UND_ERR_SOCKET: 'reset',
   ECONNRESET: 'reset',

@@ -115,7 +115,7 @@ const LABEL_LENGTH_MAX = 63;
 /**
  * Returns why the host of a URL may not be an endpoint, or null. `hostname` is in the form of the URL parser, which
  * converts any IPv4 notation to dotted decimal. The host is checked when an endpoint is saved and before each
- * connection. Only the check before a connection includes the addresses of a name.
+ * connection. Only the connector checks the addresses to which a name resolves.
  */
 export function hostFault(hostname: string): string | null {
   const address = hostname.replace(/^\[|\]$/g, '');
@@ -133,7 +133,7 @@ export function notPublic(address: string): string {
 
 /**
  * False for text that is not an address. IPv6 forms that contain an IPv4 address (mapped, NAT64, 6to4, Teredo) are
- * always refused: no legitimate endpoint needs them, and an external translator decides which host they reach.
+ * always refused. No legitimate endpoint needs them, and an external translator decides which host they reach.
  */
 export function isPublicAddress(text: string): boolean {
   if (!ipaddr.isValid(text)) return false;

@@ -95,7 +95,6 @@ interface Watched {
   silentMs: number;
 }
 
-/** The parts of the courier that maintenance needs. */
 interface MaintenanceParts {
   readonly due: DueQueue;
   readonly settlement: Settlement;
@@ -115,7 +114,7 @@ class CourierMaintenance {
   readonly #alerts = new Map<SearchNumber, Date>();
   /** Keys of paused endpoints, and the version of the pauses at the last read; null before the first read. */
   #paused: ReadonlySet<string> = new Set();
-  #pausesRead: number | null = null;
+  #pausesRead: string | null = null;
   #task: Task | null = null;
 
   constructor(dependencies: CourierDependencies, scheduler: FairScheduler<DueDelivery>, number: number) {
@@ -124,7 +123,7 @@ class CourierMaintenance {
     this.#number = number;
   }
 
-  /** Registers a courier whose scheduler knows the endpoint states that earlier processes recorded. */
+  /** Passes the recorded states of endpoints to the scheduler, then registers a courier. */
   static async open(parts: CourierDependencies, scheduler: FairScheduler<DueDelivery>): Promise<CourierMaintenance> {
     for (const endpoint of await readRememberedEndpoints(parts.database, REMEMBERED_MAX)) {
       scheduler.remember(endpoint);
@@ -137,7 +136,6 @@ class CourierMaintenance {
     return this.#number;
   }
 
-  /** True when no other courier is known. */
   get isAlone(): boolean {
     return this.#watched.size <= 1;
   }
@@ -175,7 +173,7 @@ class CourierMaintenance {
   }
 
   /** Detects dead couriers by this process's clock, to avoid comparing clocks. Returns the version of the pauses. */
-  async #followCouriers(settlement: Settlement): Promise<number | null> {
+  async #followCouriers(settlement: Settlement): Promise<string | null> {
     const { database, attemptTimeoutMs, silentMarginMs = 15_000 } = this.#dependencies;
     const couriers = await writeHeartbeat(database, this.#number);
     const now = performance.now();
@@ -221,7 +219,7 @@ class CourierMaintenance {
   }
 
   /** Reads the pauses if they have changed. A pause of a URL applies to the queues of all clients for that URL. */
-  async #followPauses(due: DueQueue, pauses: number | null): Promise<void> {
+  async #followPauses(due: DueQueue, pauses: string | null): Promise<void> {
     if (pauses === null || pauses !== this.#pausesRead) {
       this.#paused = new Set(await readPausedEndpoints(this.#dependencies.database));
       this.#pausesRead = pauses;

@@ -17,15 +17,15 @@ import type { CourierDependencies } from './settle.ts';
 
 const QUEUES_FETCHED_MAX = 64;
 const SOON_MS = 20;
-/** Scans of up to a second use a twentieth of a core. A delivery without announcement waits at most `SCAN_MAX_MS`. */
+/** After a scan, the next waits twenty times its duration, within these limits. Scans thus cost PostgreSQL little. */
 const SCAN_MIN_MS = 1_000;
 const SCAN_MAX_MS = 20_000;
 const SCAN_REST_FACTOR = 20;
 const EXPIRED_EVERY_MS = 1_000;
 const EXPIRED_PAGE = 1_000;
-/** Held deliveries that expired within this time are read every second. A claim that holds one ends sooner. */
+/** Each second's release covers this time, because a claim may hold back a delivery that an earlier release passed. */
 const EXPIRED_SPAN_MS = 8_000;
-/** All expired held deliveries are read at most this often: a commit that waits for a standby may be seen late. */
+/** All expired holds are read at most this often: a commit that waits for a standby server becomes visible late. */
 const ALL_EXPIRED_EVERY_MS = 10_000;
 
 /** Calls `pump` when deliveries have arrived. */
@@ -35,7 +35,7 @@ export class DueQueue {
   readonly #scheduler: FairScheduler<DueDelivery>;
   readonly #pump: () => void;
   readonly #waiting = new Map<Uuid, DueDelivery['endpointKey']>();
-  /** Deliveries being claimed, sent or recorded, each with a later announcement, possibly of its next attempt. */
+  /** For each delivery being claimed, sent or recorded: null, or a new announcement, possibly of its next attempt. */
   readonly #inProgress = new Map<Uuid, DueDelivery | null>();
   readonly #stopping = new AbortController();
   readonly #tasks: readonly Task[];
@@ -81,7 +81,7 @@ export class DueQueue {
     return left;
   }
 
-  /** Admits the deliveries after `SOON_MS`, because another transaction has locked their rows. */
+  /** Admits the deliveries after `SOON_MS`, because their rows are locked or their claims were given back. */
   admitSoon(due: readonly DueDelivery[]): void {
     this.#inAMoment(() => this.admit(due));
   }
@@ -162,7 +162,7 @@ export class DueQueue {
     return Math.min(SCAN_MAX_MS, Math.max(SCAN_MIN_MS, SCAN_REST_FACTOR * (performance.now() - startedAt)));
   }
 
-  /** Makes held deliveries due that expired within the last `spanMs`. */
+  /** Makes held deliveries due whose longest wait for other endpoints ended within the last `spanMs`. */
   async #release(stopping: AbortSignal, spanMs: number): Promise<void> {
     const beforeMs = this.#clock().getTime() - HELD_BACK_MAX_MS;
     const before = firstUuidAt(new Date(beforeMs));

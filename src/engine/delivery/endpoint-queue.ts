@@ -9,7 +9,10 @@ import { type AttemptOutcome, LANES, type Lane } from '../domain/delivery.ts';
 import { type EndpointObservation, observed, partiesOf, type RememberedEndpoint } from '../domain/endpoint.ts';
 import { createdAtOf, firstUuidAt, type Uuid } from '../domain/ids.ts';
 
-/** `unknown`: no attempt of this process has ended. `slow`: the mean is a second or more, or an attempt is too long. */
+/**
+ * `unknown`: no attempt of this process has ended, and the stored state does not decide. `slow`: the mean duration is a
+ * second or more, the last attempt was too long, or an answer is overdue.
+ */
 export type EndpointClass = 'healthy' | 'unknown' | 'slow';
 
 export interface EndpointQueueSettings {
@@ -23,7 +26,7 @@ export interface EndpointQueueSettings {
 const CONCURRENCY_MIN = 2;
 /** The highest concurrency limit that an endpoint keeps after a restart. */
 const CONCURRENCY_REMEMBERED_MAX = 4;
-/** Only deliveries that can be sent within this time wait here. The others wait in the table. */
+/** About as many deliveries wait here as can be sent within this time. The others wait in the table. */
 const WAIT_MAX_MS = 20_000;
 const BEFORE_ALL = '00000000-0000-0000-0000-000000000000' as Uuid;
 /** A lane with fewer deliveries than the first number is refilled with up to the second number of deliveries. */
@@ -105,7 +108,7 @@ export class EndpointQueue<T> {
     return this.#concurrency;
   }
 
-  /** How many more deliveries may wait here: in total no more than can be sent within `WAIT_MAX_MS`. */
+  /** How many more deliveries may wait here: in total about as many as can be sent within `WAIT_MAX_MS`. */
   get room(): number {
     const most = this.#hasAnswered ? QUEUE_MAX : Math.min(QUEUE_MAX, this.#unansweredMax(this));
     if (this.#typicalMs === null) return Math.min(most, QUEUE_UNPROVEN) - this.waiting;
@@ -202,7 +205,6 @@ export class EndpointQueue<T> {
     return { entry: (isRetry ? again : first).shift() as T, isRetry };
   }
 
-  /** Removes and returns all waiting entries. */
   empty(): T[] {
     return LANES.flatMap((lane) => this.#queues[lane].splice(0));
   }

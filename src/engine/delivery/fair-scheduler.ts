@@ -46,10 +46,10 @@ const SLOW_SHARE = 1 / 4;
 const UNSURE_SHARE = 1 / 2;
 /** A client with no attempt at a slow or unknown endpoint may start one while all of them use less than this share. */
 const FIRSTS_SHARE = 15 / 16;
-/** After DNS lookups of a client were refused, its endpoints that may need a lookup get few slots for a minute. */
+/** After DNS lookups of a client were refused, its slow and unknown endpoints get few slots for a minute. */
 const CROWDED_MS = 60_000;
 const CROWDED_UNSURE_MAX = 8;
-/** Time within which the attempts that began before such a refusal end. */
+/** Refusals within this time concern attempts that began before the first refusal, so they count once. */
 const CROWD_SETTLES_MS = 2_000;
 const CLIENTS_MAX = 10_000;
 const FETCHABLE = 0;
@@ -293,8 +293,8 @@ export class FairScheduler<T> {
   }
 
   /**
-   * Lowers the limit of a client whose DNS lookups are refused, because each further turn would be claimed and given
-   * back. While this does not help, the limit is halved again: other clients may use the lookups.
+   * Limits the slots of a client whose DNS lookups are refused, because each further claim would be given back. If more
+   * lookups are refused, halves the limit: other clients may be using the lookups.
    */
   noteCrowded({ queue: { client } }: Turn<T>, now: number): void {
     const crowd = this.#crowds.get(client);

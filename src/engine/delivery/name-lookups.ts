@@ -26,7 +26,7 @@ const BOUNDS = { allMax: 64, perKeyMax: 8, shareOfFree: 1 / 4 };
 /** Long enough for a burst of lookups that are answered quickly. */
 const ROOM_WAIT_MS = 1_000;
 
-/** Private networks need the hosts file and search domains. Only their lookups are limited: their servers may hang. */
+/** Private networks need the hosts file and search domains. Each such lookup has a resolver, so these are limited. */
 export function createNameLookups(allowPrivateNetworks: boolean): ResolveName {
   if (allowPrivateNetworks) return boundLookups(lookUpInNetwork());
   const resolver = new Resolver(TRIES);

@@ -1,9 +1,9 @@
 /**
  * Delays a retry until an hour after the failed attempt. The courier returns the message of the attempt with a delay,
- * and JetStream redelivers it. The row then becomes due if that attempt is still the last one. In two cases the row's
- * time, by PostgreSQL's clock, decides. JetStream may have no message for an overdue row, because NATS is unavailable,
- * full, wiped or restored. Or the message's time is later, because the courier's clock was ahead. If PostgreSQL's clock
- * is set forward, every waiting row seems overdue; so a row whose attempt began less than one delay ago keeps waiting.
+ * and JetStream redelivers it. The row then becomes due unless a later attempt has begun. In two cases the row's time,
+ * by PostgreSQL's clock, decides. JetStream may have no message for an overdue row, because NATS is unavailable, full,
+ * wiped or restored. Or the message's time is later, because the courier's clock was ahead. If PostgreSQL's clock is
+ * set forward, every waiting row seems overdue; so a row whose attempt began less than one delay ago keeps waiting.
  */
 
 import { type Actor, spawn } from '../actor/actor.ts';
@@ -47,7 +47,7 @@ export function startRetries(dependencies: CourierDependencies): Pick<Task, 'sto
     deadLetter: async () => undefined,
     async receive(batch) {
       await release(batch.map(({ retry }) => retry));
-      // Only after the announcement: if this process ends before it, the message is redelivered.
+      // If this process ends before the announcement, the messages are redelivered.
       void acknowledgeAll(batch.map(({ message }) => message));
     },
   });
@@ -81,7 +81,6 @@ export function startRetries(dependencies: CourierDependencies): Pick<Task, 'sto
 
 type Release = (retries: readonly FailedAttempt[]) => Promise<void>;
 
-/** Returns the handler of a pulled message. */
 function taking({ clock }: CourierDependencies, actor: Actor<DueRetry>): (message: PulledMessage) => Promise<void> {
   return async (message) => {
     const retry = retryOf(message);

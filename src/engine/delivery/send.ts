@@ -22,7 +22,7 @@ type DeliveryTurn = Turn<DueDelivery>;
 interface Claim {
   readonly delivery: ClaimedDelivery;
   readonly holder: number;
-  /** Monotonic milliseconds. Later, other couriers may have aborted the attempt, or its search may be silenced. */
+  /** Monotonic milliseconds. After this time, the attempt may be aborted, or its search deleted or disabled. */
   readonly expiresAt: number;
 }
 

@@ -3,7 +3,7 @@
  * connecting, the whole attempt and the number of bytes read have limits, and redirects are not followed.
  *
  * The status line decides. After a 200 the delivery counts as delivered, even if the rest of the answer never ends, is
- * interrupted or is too long: the receiver has confirmed the data, and a retry would be a duplicate.
+ * interrupted or is too long. The receiver has confirmed the data, and a retry would be a duplicate.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -212,7 +212,7 @@ class Attempt implements Dispatcher.DispatchHandler {
 
   /**
    * An endpoint may close a reused connection while a request is on its way. Then neither side is at fault, and the
-   * request is repeated at once (RFC 9112, section 9.3.1), but only once: a second failure is the endpoint's fault.
+   * request is repeated at once (RFC 9112, section 9.3.1), but only once. A second failure is the endpoint's fault.
    */
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     // The reused connection broke before a byte was written. A failure to connect is an `AttemptFailure`.
@@ -224,7 +224,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     this.#dispatch(this.#agents.fresh);
   }
 
-  /** Closes the connection. */
+  /** Ends the attempt with `failure` and closes the connection. */
   #stop(failure: AttemptFailure): void {
     this.#finish(failure);
     this.#controller?.abort(failure);

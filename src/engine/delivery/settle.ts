@@ -64,7 +64,7 @@ export interface EndedAttempt {
 export type Settlement = ReturnType<typeof startSettlement>;
 
 const OUTCOMES_MAX = 256;
-/** How long outcomes are gathered into a batch. Their requests have ended, and frequent commits would delay claims. */
+/** How long outcomes of ended requests are gathered into a batch, because frequent commits would delay claims. */
 const GATHER_MS = 20;
 /** Maximum number of batches being published. The check in retries.ts handles the messages of further batches. */
 const PUBLISHING_MAX = 64;
@@ -151,7 +151,7 @@ function settledOf({ delivery, holder, outcome, endedAt }: EndedAttempt, retryDe
   return { ...delivery, holder, outcome, after, retryInMs };
 }
 
-/** The attempt counts as failed. Its retry is due one delay after the attempt was found. */
+/** The attempt counts as failed. Its retry is due `retryDelayMs` after another courier has found the attempt. */
 function abortedAttempt(
   { attemptsSpent, startedAt, ...attempt }: AbandonedAttempt,
   retryDelayMs: number,

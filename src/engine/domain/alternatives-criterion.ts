@@ -9,7 +9,7 @@ import type { Language } from './criterion-words.ts';
 export const ALTERNATIVES_MAX = 10;
 export const PLACES_OF_ALTERNATIVE_MAX = 100;
 
-/** Names of criteria, by alternative: `expected` contains those that it sets, and `actual` those of them that fail. */
+/** For each alternative, the names of the criteria that it sets (`expected`), and of those that fail (`actual`). */
 type AlternativesEvaluated = Evaluated<readonly (readonly string[])[], readonly (readonly string[])[]>;
 
 export const ALTERNATIVES = {
@@ -21,9 +21,9 @@ export const ALTERNATIVES = {
     alternatives: member(
       'alternatives',
       [],
-      `Objects of criteria, at most ${ALTERNATIVES_MAX}, of which one must hold. Each sets criteria that the search ` +
-        `does not set, and names at most ${PLACES_OF_ALTERNATIVE_MAX} places.`,
-      'Objects of criteria, of which one must hold.',
+      `Objects of criteria, at most ${ALTERNATIVES_MAX}, of which at least one must hold. Each sets criteria that ` +
+        `the search does not set, and names at most ${PLACES_OF_ALTERNATIVE_MAX} places.`,
+      'Objects of criteria, of which at least one must hold.',
     ),
   },
   isSet: ({ alternatives }: { readonly alternatives: readonly unknown[] }) => alternatives.length > 0,

@@ -14,13 +14,12 @@ const SEARCH_ONLY: readonly RemovableCriterion[] = ['alternatives', 'excludedAre
 /** The criteria that an alternative may set. The others are allowed on the search only. */
 export const ALTERNATIVE_CRITERIA = ASKED_CRITERIA.filter(({ name }) => !SEARCH_ONLY.includes(name));
 
-/** The members that an alternative may set. */
 export const ALTERNATIVE_MEMBERS = [
   ...ALTERNATIVE_CRITERIA.flatMap(({ members }) => Object.keys(members)),
   'orMissing',
 ] as readonly CriterionMemberName[];
 
-/** The members of each alternative. Those that it does not set have the value of an unset member. */
+/** The members of each alternative. Members that it does not set are null or empty. */
 export function alternativesOf({ alternatives }: Pick<CriterionMembers, 'alternatives'>): readonly CriterionMembers[] {
   return alternatives.length === 0 ? NONE : alternatives.map(membersOf);
 }

@@ -1,4 +1,7 @@
-/** Areas of a search (decisions, section 3). A property must be in an included area, if any, and no excluded area. */
+/**
+ * Areas of a search (decisions, section 3). A property must be in at least one of the included areas, if there are any,
+ * and in no excluded area.
+ */
 
 import { type Considered, type Evaluated, keyed, member, type Stored, verdictReason } from './criterion-kinds.ts';
 import type { InLanguages, Language } from './criterion-words.ts';
@@ -37,7 +40,7 @@ export function isInAreas(areas: Areas, { lat, lon, inseeCodes, zipcodes, depart
   return areas.polygons.some((polygon) => isInPolygon(polygon, lat, lon));
 }
 
-/** Replaces the INSEE code of a property whose location is unknown. Searches that accept unknown areas look for it. */
+/** Stands for an unknown location. The index finds searches that accept unknown areas by this INSEE code. */
 export const NOWHERE_CODE = '';
 
 export function isNowhere({ lat, inseeCodes, zipcodes, departmentCode }: Omit<Place, 'lon'>): boolean {
@@ -114,7 +117,7 @@ export const AREAS = {
   reason: areasReason,
 } as const;
 
-/** A property without a known location is in no area, so this criterion is never unknown. */
+/** Lacks `isUnknown`, because a property without a known location counts as outside the excluded areas. */
 export const EXCLUDED_AREAS = {
   kind: 'excludedAreas',
   name: 'excludedAreas',

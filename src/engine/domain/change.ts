@@ -1,6 +1,6 @@
 /**
  * Applies an intake message to the stored state of a property. Returns the new state and the events that describe the
- * difference (decisions, section 4). A message's position in the stream shows a redelivery, so the functions are pure.
+ * difference (decisions, section 4). The position of a message in the stream shows whether it is a redelivery.
  */
 
 import { createHash } from 'node:crypto';
@@ -76,9 +76,9 @@ export interface UnreadRecrawl {
 }
 
 /**
- * Returns the result of `applyMessage` without reading the state, if the message changes nothing except crawls. Returns
- * null if the state is needed: the message is not stale, and its advert is unknown, it differs from its advert's last
- * message, or it may change the order of the adverts by crawl.
+ * The outcome of a message that is stale or changes only the crawls. Does not read the property's state. Null if the
+ * state is needed. Then the advert is unknown, the message differs from its last message, or the adverts may get
+ * another order by crawl.
  */
 export function recrawlUnread(crawls: Crawls, message: IntakeMessage, origin: MessageOrigin): UnreadRecrawl | null {
   const last = crawls[message.advertUuid];
@@ -119,8 +119,8 @@ export function isOvertaken([lastAt, stream, sequence]: Crawl, crawledAt: string
 }
 
 /**
- * True if the message is from another stream, so that sequences cannot be compared, and if a later message with the
- * same `crawledAt` has already replaced it.
+ * True if the message is from another stream, whose sequences cannot be compared, and a later message with the same
+ * `crawledAt` has already replaced it.
  */
 function isSuperseded(last: Crawl, message: IntakeMessage, origin: MessageOrigin): boolean {
   if (origin.stream === last[1] || message.crawledAt !== last[0]) return false;
@@ -128,7 +128,7 @@ function isSuperseded(last: Crawl, message: IntakeMessage, origin: MessageOrigin
   return superseded.length > 0 && superseded.includes(hashOfMessage(message));
 }
 
-/** `replaced`: the advert before the message, if the message changes an advert. */
+/** `replaced`: the former state of the advert, if the message changes it. */
 function crawlOf({ crawledAt, origin, digest }: Received, last?: Crawl, replaced?: StoredAdvert): Crawl {
   const crawl: Crawl = [crawledAt, origin.stream, origin.sequence, digest];
   if (last === undefined || last[0] !== crawledAt) return crawl;
@@ -303,7 +303,7 @@ function asText(value: number | null): string | null {
   return value === null ? null : String(value);
 }
 
-/** Whether members other than `fields` differ in the advert or its property, or the advert expired or is live again. */
+/** Whether an advert or its `property` differs in other members than `fields`, has expired, or is live again. */
 export function differsApartFrom(
   before: StoredAdvert,
   after: StoredAdvert,

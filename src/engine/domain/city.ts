@@ -43,8 +43,8 @@ export interface ResolvedPlace {
   /** For the document: the stated zip code if the commune has it, else the commune's only zip code, else null. */
   readonly zipcode: string | null;
   /**
-   * INSEE codes by which a search can include this location: first the code of the commune or arrondissement, then that
-   * of an arrondissement's city and, if a message states the code of a merged commune, the stated code.
+   * INSEE codes by which a search can include this location. The code of the commune or arrondissement is followed by
+   * the code of an arrondissement's city. If a message states the code of a merged commune, it is the last.
    */
   readonly inseeCodes: readonly string[];
   /** The stated zip code, if it exists; else the commune's zip code, if it has only one; else empty. */

@@ -1,6 +1,8 @@
-/** The codes of the interface (decisions, section 1) and the kinds of event (specification, section 6.1). */
+/**
+ * The codes of the interface (decisions, section 1) and the kinds of event (specification, section 6.1; decisions,
+ * section 16). In each list of names, the index of a name is its code.
+ */
 
-/** The index of a name is its code. */
 export const TRANSACTION_TYPE_NAMES = ['sale', 'rent'] as const;
 export const TRANSACTION_TYPES = codesOf(TRANSACTION_TYPE_NAMES);
 export const SALE = 0;
@@ -18,7 +20,7 @@ export const PROFESSIONAL = 1;
 export const FEES_RESPONSIBILITIES = [0, 1] as const;
 export const ENERGY_CATEGORIES = ['A', 'B', 'C', 'D', 'E', 'F', 'G'] as const;
 
-/** Events of an advert. A search may subscribe to them, and the document shows them. */
+/** Events of an advert. Searches may subscribe to them, and property documents show them. */
 export const ADVERT_EVENT_KINDS = [
   'ad.update.price',
   'ad.update.surface',

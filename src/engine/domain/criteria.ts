@@ -56,10 +56,9 @@ function failuresAmong(
   return failures;
 }
 
-/** The criteria that alternatives may set. */
 const OF_ALTERNATIVES = CRITERIA.filter(({ name }) => ALTERNATIVE_CRITERIA.some((row) => row.name === name));
 
-/** Whether one of the alternatives holds, or there are none. */
+/** Whether at least one alternative holds, or there are none. */
 function hasMet({ alternatives }: Criteria, considered: Considered): boolean {
   if (alternatives.length === 0) return true;
   return alternatives.some((one) => failuresAmong(OF_ALTERNATIVES, one, considered, 1).length === 0);
@@ -93,8 +92,8 @@ function isMet(criterion: Criterion, criteria: Criteria, considered: Considered)
 }
 
 /**
- * Criteria without alternatives, of which a property must satisfy one: each alternative with the search's own criteria.
- * The search and an alternative set different criteria, so `orMissing` of one does not affect criteria of the other.
+ * Combines the search's own criteria with each alternative. A property satisfies the search if it satisfies at least
+ * one result. The search and an alternative never set the same criterion, so their `orMissing` can be merged.
  */
 export function branchesOf(criteria: Criteria): readonly Criteria[] {
   if (criteria.alternatives.length === 0) return [criteria];

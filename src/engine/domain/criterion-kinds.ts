@@ -114,7 +114,7 @@ function isMet<Value>(source: Source<Value>, { facts, adverts }: Considered, tes
   return source.of === 'property' ? test(source.read(facts)) : adverts.some((advert) => test(source.read(advert)));
 }
 
-/** Members of a row of any of these kinds. Ranges replace `actual`. */
+/** The members that the rows of all kinds in this file share. Ranges replace `actual`. */
 function comparing<Name extends string, const S extends Source<unknown>>(name: Name, source: S) {
   const actual = ({ facts, adverts }: Considered): unknown =>
     source.of === 'property' ? source.read(facts) : adverts.map(source.read);

@@ -178,7 +178,7 @@ const EVALUATED = [
     answered: 'Floor; 0 is the ground floor.',
   }),
   requirement('lastFloor', ofProperty('isOnLastFloor'), {
-    requested: 'True requires the last floor or the one below it, as some sources count the ground floor.',
+    requested: 'True requires the last floor or the floor below it, because some sources count the ground floor.',
     answered: 'On the last floor.',
     words: {
       fr: ['Le bien est au dernier étage.', "Le bien n'est pas au dernier étage."],
@@ -230,7 +230,7 @@ const EVALUATED = [
   }),
   letters('energy', 'energyCategories', ofAdverts('energy'), {
     names: ENERGY_CATEGORIES,
-    requested: 'Energy classes, any of them, stated by any live advert.',
+    requested: 'Energy classes; a live advert must state one of them.',
     answered: 'Energy classes.',
     unknown: { fr: "La classe énergie n'est pas connue.", en: 'The energy class is unknown.' },
     words: {
@@ -246,7 +246,7 @@ const EVALUATED = [
   }),
   letters('greenHouseGas', 'greenHouseGasCategories', ofAdverts('greenHouseGas'), {
     names: ENERGY_CATEGORIES,
-    requested: 'Greenhouse gas classes, any of them, stated by any live advert.',
+    requested: 'Greenhouse gas classes; a live advert must state one of them.',
     answered: 'Greenhouse gas classes.',
     unknown: {
       fr: "La classe des gaz à effet de serre n'est pas connue.",
@@ -289,7 +289,7 @@ type OwnCriteria = Flat<All<Exclude<Row, typeof ALTERNATIVES>['unset']>>;
 
 /** The conditions of a search. An empty list, a null or a range without limits is no condition. */
 export interface Criteria extends OwnCriteria {
-  /** If there are any, one must hold. They set criteria that the search does not set, and no alternatives. */
+  /** If there are alternatives, at least one must hold. They set only criteria that the search does not set. */
   readonly alternatives: readonly Criteria[];
 }
 
@@ -319,7 +319,7 @@ export interface Criterion {
   /** For a criterion that compares several facts and fails: whether it fails because they are unknown. */
   isUnknown?(considered: Considered, requested: Pick<Criteria, 'includedFeatures' | 'pointsOfInterest'>): boolean;
   readonly source?: Source<unknown>;
-  /** True if `orMissing` has no effect. It also has none on a criterion with neither a source nor `isUnknown`. */
+  /** True if `orMissing` has no effect on this criterion, as on every criterion without `source` and `isUnknown`. */
   readonly isAlwaysKnown?: boolean;
   expected(criteria: Criteria): unknown;
   actual(considered: Considered): unknown;

@@ -2,8 +2,8 @@
  * The life cycle of a delivery (decisions, section 6). The rows in PostgreSQL are the queue. Each transition is a step
  * in `STEPS` and a statement in `store/`; a test compares the two. No function of this file reads a clock.
  *
- * If a process dies, its attempts are aborted. If the outcome of an aborted attempt arrives later and is a success, it
- * overrides the abort and every later attempt, because the endpoint has the data.
+ * If a process counts as dead, other processes record its attempts as aborted. If the process then reports a success
+ * after all, the delivery is delivered, because the endpoint has the data.
  */
 
 import type { EventKind } from './codes.ts';
@@ -44,7 +44,7 @@ export const STEPS = {
 export const LANES = ['first', 'retry', 'recovery'] as const;
 export type Lane = (typeof LANES)[number];
 
-/** Announces a delivery that has become due. */
+/** The announcement of a delivery that has become due. */
 export interface DueDelivery {
   readonly id: Uuid;
   readonly endpointKey: string;
@@ -99,7 +99,7 @@ export interface NewDelivery {
   readonly traceparent: string | null;
 }
 
-/** Why an attempt did not end with HTTP 200. `aborted`: its outcome is unknown, usually because the process died. */
+/** Why an attempt did not end with HTTP 200. `aborted`: the outcome is unknown, usually because the process died. */
 export const ATTEMPT_ERRORS = [
   'dns',
   'connect',
@@ -152,8 +152,8 @@ export function afterAttempt(
 }
 
 /**
- * Maximum time, after its recording, that a delivery waits for an earlier delivery of its match to another endpoint:
- * thirty seconds (decisions, section 6, "Order") minus the time until a courier notices the end of the wait.
+ * Maximum time, after its recording, that a delivery waits for an earlier delivery of its match to another endpoint. It
+ * is thirty seconds (decisions, section 6, "Order") minus the time until a courier notices the end of the wait.
  */
 export const HELD_BACK_MAX_MS = 28_000;
 

@@ -1,6 +1,6 @@
 /**
- * The key of an endpoint, and its observed state. Each pair of a client and a URL has its own lanes, backlog and
- * health, so that clients with the same URL neither see nor delay one another. The length of a key shows its kind:
+ * Keys and observed states of endpoints. Each pair of a client and a URL is a separate endpoint, so that clients with
+ * the same URL neither see nor delay one another. The length of a key shows its kind:
  *
  * - 32 hexadecimal digits identify one client's endpoint: the URL (16), the client (8) and the host (8).
  * - 16 digits identify the URL alone. If an operator pauses this key, the URL is paused for every client.
@@ -50,7 +50,7 @@ export function urlKeyOfKey(key: string): string {
   return key.slice(0, URL_DIGITS);
 }
 
-/** The parts of a key by which couriers take turns. Both are empty in the key of a URL alone. */
+/** The parts of a key that identify the client and the host. Both are empty in the key of a URL alone. */
 export function partiesOf(key: string): { readonly client: string; readonly host: string } {
   const owners = key.slice(URL_DIGITS);
   return { client: owners.slice(0, OWNER_DIGITS), host: owners.slice(OWNER_DIGITS) };
@@ -71,15 +71,15 @@ export interface EndpointObservation {
   readonly failuresSinceSuccess: number;
   /** Time of the first of these failures. */
   readonly failingSince: Date | null;
-  /** One item for each of the last three attempts: its end if the answer was 410, otherwise null. */
+  /** One item for each of the last three observed attempts: its end if the answer was 410, otherwise null. */
   readonly goneAt: readonly (Date | null)[];
   /** Adaptive limit of concurrent attempts. */
   readonly concurrency: number;
 }
 
-/** An endpoint may be paused after at least this many failures in a row, over `VIGIE_ENDPOINT_PAUSE_DAYS` days. */
+/** An endpoint may be paused after this many failures in a row, if they span `VIGIE_ENDPOINT_PAUSE_DAYS` days. */
 export const DEAD_FROM_FAILURES = 20;
-/** It may also be paused after this many 410 answers in a row, if the first and the last are at least an hour apart. */
+/** An endpoint may also be paused after this many 410 answers in a row, the first and last at least an hour apart. */
 export const DEAD_FROM_GONE = 3;
 export const DEAD_GONE_SPAN_MS = 3_600_000;
 
@@ -142,7 +142,6 @@ export interface EndpointHealth extends Omit<RememberedEndpoint, 'hasAnswered'> 
   readonly pausedBy: PauseCause | null;
   /** When the displayed cause began. */
   readonly pausedAt: Date | null;
-  /** When the series of failures began. */
   readonly failingSince: Date | null;
   readonly lastSuccessAt: Date | null;
   readonly lastFailureAt: Date | null;

@@ -1,6 +1,6 @@
 /**
- * A search's thresholds for price and surface events (decisions, section 16). An event below its threshold is held
- * back. A `property.ad.update` is held back if all changes of its advert are. Uses decimal arithmetic.
+ * A search's thresholds for price and surface events (decisions, section 16). The search is not notified of an event
+ * below its threshold, nor of a `property.ad.update` that reports only such changes.
  */
 
 import Big from 'big.js';
@@ -32,7 +32,7 @@ export function comparesWithNotified(thresholds: EventThresholds | null): boolea
   return thresholds !== null && THRESHOLD_FIELDS.some((field) => thresholds[field]?.since === 'told');
 }
 
-/** The field of a price or surface event. The kind decides: the end of a match may name the criterion `surface`. */
+/** The field of a price or surface event. The kind decides, because the end of a match may also name such a field. */
 export function thresholdFieldOf({ kind }: AdvertEvent): ThresholdField | null {
   return THRESHOLD_FIELDS.find((name) => kind === `ad.update.${name}`) ?? null;
 }

@@ -1,4 +1,4 @@
-/** The text conditions of a search, for the titles and descriptions of a property and its considered adverts. */
+/** The criterion `expressions`: text conditions on the titles and descriptions of a property and its adverts. */
 
 import { type Considered, type Evaluated, keyed, member } from './criterion-kinds.ts';
 import type { InLanguages, Language } from './criterion-words.ts';
@@ -142,7 +142,7 @@ interface FoundWords {
   readonly words: readonly string[];
 }
 
-/** A sentence ends at a new line, and at a stop before white space or between two lower-case letters and a capital. */
+/** A sentence ends at a new line, and at `.!?` before white space or between two lower-case letters and a capital. */
 const SENTENCE_END = /(?<=[.!?])(?=\s)|(?<=\p{Ll}{2}[.!?])(?=\p{Lu})|(?<=\n)/u;
 /** The sentence is searched for within this many characters around the words found. */
 const SOUGHT_LENGTH = 1_000;

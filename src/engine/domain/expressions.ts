@@ -1,5 +1,5 @@
 /**
- * Text conditions of a search (specification, section 2.1; decisions, section 2). One group must hold, and a group
+ * Text conditions of a search (specification, section 2.1; decisions, section 2). At least one group must hold. A group
  * holds if all its entries hold. Clients may send three forms; answers always have the bracketed query string.
  */
 
@@ -21,7 +21,7 @@ export type ExpressionGroup = readonly ExpressionEntry[];
 /** Empty if there is no condition. No group is empty. */
 export type Expressions = readonly ExpressionGroup[];
 
-/** Limits far above what people write. They prevent one search from slowing the matching of every advert. */
+/** These limits prevent one search from slowing the matching of every advert. They are far above what people write. */
 export const EXPRESSION_GROUPS_MAX = 50;
 export const EXPRESSION_ENTRIES_MAX = 200;
 export const EXPRESSION_WORD_LENGTH_MAX = 200;
@@ -35,8 +35,9 @@ export class ExpressionsError extends Error {
 /** An error at one position in an input. */
 export interface ExpressionFault {
   readonly path: readonly (string | number)[];
-  /** If `known` is set, a noun phrase, such as “an option of an entry”: the last step of `path` is no such name. */
+  /** The error or, if `known` is set, the kind of name that the last step of `path` should be. */
   readonly message: InLanguages<string>;
+  /** The accepted names. Set only if the last step of `path` is an unknown name. */
   readonly known?: readonly string[];
   /** Number of further unknown names in the same object. */
   readonly more?: number;
@@ -48,7 +49,7 @@ export type ReportFault = (fault: ExpressionFault) => void;
 
 /**
  * Parses the expressions of a stored search. Their length is not checked again, because `readExpressions` checked it
- * when the client sent them. Entries whose word is empty after folding are ignored. Throws `ExpressionsError`.
+ * when the client sent them. Ignores entries whose word is empty after folding (text.ts). Throws `ExpressionsError`.
  */
 export function parseExpressions(input: unknown): Expressions {
   if (input === null || input === undefined || input === '') return [];
@@ -75,8 +76,8 @@ const parsed = new LRUCache<string, Expressions>({
 
 /**
  * Reads expressions in any accepted form: the bracketed query string, the same structure as nested objects, or a flat
- * array of `{word, includes, strict}`, in which each item is a group. Calls `report` at least once if there are errors;
- * the result must then not be used.
+ * array of `{word, includes, strict}`. Each item of a flat array is a group. Calls `report` at least once if there are
+ * errors; the result must then not be used.
  */
 export function readExpressions(input: unknown, report: ReportFault): Expressions {
   if (input === null || input === undefined || input === '') return [];
@@ -222,7 +223,7 @@ function isEntryLike(value: unknown): boolean {
 
 function readEntry(input: unknown, path: Steps, report: ReportFault): ExpressionEntry[] {
   if (!isRecord(input)) {
-    report({ path, message: { en: 'an entry must be an object with a word', fr: 'un mot est un objet qui a word' } });
+    report({ path, message: { en: 'an entry must be an object with a word', fr: 'un mot doit être un objet' } });
     return [];
   }
   reportUnknown(input, path, { en: 'a member of an entry', fr: 'un membre d’un mot' }, ENTRY_MEMBERS, report);
@@ -241,7 +242,7 @@ function readEntry(input: unknown, path: Steps, report: ReportFault): Expression
       path: [...path, 'options'],
       message: {
         en: 'options must be an object with includes and strict',
-        fr: 'les options sont un objet qui a includes et strict',
+        fr: 'les options doivent être un objet avec includes et strict',
       },
     });
   }

@@ -1,7 +1,7 @@
 /**
- * The fixed list of features (decisions, section 3). A row has the words that name the feature in adverts' `features`,
- * compared without case, accents, numbers and measures, and the Poliris columns that state it. Never remove or move a
- * row: searches store the names, and summaries of properties store the positions, which are the features' bits.
+ * The fixed list of features (decisions, section 3). A row has the words that name the feature in an advert's
+ * `features`, and the columns that state it in an agency's Poliris file. Never remove or move a row: searches store the
+ * names, and summaries of properties store the positions, which are the features' bits.
  */
 
 import type { InLanguages } from './criterion-words.ts';

@@ -12,7 +12,6 @@ export type FeatureName = keyof typeof FEATURE_VOCABULARY;
 export const FEATURE_NAMES = Object.keys(FEATURE_VOCABULARY) as readonly FeatureName[];
 if (FEATURE_NAMES.length > 31) throw new RangeError(`${FEATURE_NAMES.length} features do not fit an integer`);
 
-/** One bit per feature. */
 export type FeatureSet = number;
 export const ALL_FEATURES: FeatureSet = 2 ** FEATURE_NAMES.length - 1;
 

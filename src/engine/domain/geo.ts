@@ -40,7 +40,7 @@ export type Ring = readonly Position[];
 /** The outer ring, then the holes. */
 export type Polygon = readonly Ring[];
 
-/** A point this close to an edge counts as on it. About 0.1 mm, which is far above the rounding errors of the test. */
+/** A point this close to an edge is on the edge. About 0.1 mm, which is far above the rounding errors of the test. */
 export const EDGE_TOLERANCE_DEGREES = 1e-9;
 
 /**
@@ -83,11 +83,11 @@ function isInRings(polygon: Polygon, lat: number, lon: number): boolean {
   return isInside;
 }
 
-/** The ray from the point to the east crosses the edge. */
+/** A ray from the point to the east crosses the edge. */
 export const WEST_OF_EDGE = 1;
 export const ON_EDGE = 2;
 
-/** Position of a point relative to the edge from A to B; 0 if the point is not on it and the ray does not cross it. */
+/** `ON_EDGE` or `WEST_OF_EDGE` for a point and the edge from A to B; 0 if neither is true. */
 export function sideOfEdge(lonA: number, latA: number, lonB: number, latB: number, lat: number, lon: number): number {
   const low = latA < latB ? latA : latB;
   const high = latA < latB ? latB : latA;

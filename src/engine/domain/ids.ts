@@ -1,6 +1,6 @@
 /**
- * Identifiers. All external interfaces use lower-case UUIDs (RFC 9562). Searches also have a `SearchNumber`, a small
- * integer that PostgreSQL assigns: a million of them take four megabytes in an index.
+ * UUIDs (RFC 9562), always in lower case, and the internal numbers of searches. PostgreSQL assigns a `SearchNumber` to
+ * each search, because a million such integers take only four megabytes in an index.
  */
 
 import { randomBytes, randomUUID } from 'node:crypto';
@@ -23,7 +23,7 @@ export function parseUuid(text: string): Uuid | null {
 /** For literals and text already known to be a UUID. Throws `RangeError` for anything else. */
 export function uuidOf(text: string): Uuid {
   const uuid = parseUuid(text);
-  if (uuid === null) throw new RangeError('not a UUID');
+  if (uuid === null) throw new RangeError(`"${text}" is not a UUID`);
   return uuid;
 }
 
@@ -35,7 +35,7 @@ export function randomUuid(): Uuid {
 /** Throws `RangeError` if `number` is not a valid search number. */
 export function searchNumberOf(number: number): SearchNumber {
   if (!Number.isInteger(number) || number < 1 || number > SEARCH_NUMBER_MAX) {
-    throw new RangeError(`${number} is not the number of a search`);
+    throw new RangeError(`${number} is not a search number (1 to ${SEARCH_NUMBER_MAX})`);
   }
   return number as SearchNumber;
 }
@@ -94,7 +94,7 @@ export function uuidAfter(previous: Uuid | null, at: Date): Uuid {
 const POOL_BYTES = 4_096;
 let pool = Buffer.alloc(0);
 
-/** Uses a pool, because a system call for each id would cost more than everything else. */
+/** Uses a pool, because a system call for each id would cost more than the rest of its creation. */
 function pooledRandomBytes(count: number): Buffer {
   if (pool.length < count) pool = randomBytes(POOL_BYTES);
   const next = pool.subarray(0, count);

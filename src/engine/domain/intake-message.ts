@@ -143,7 +143,7 @@ function parseJson(bytes: Uint8Array): { readonly text: string; readonly json: u
 
 /** The crawl times in the text of a message, which the digest ignores. Only the message's own `crawledAt` is used. */
 const CRAWL_TIMES = /"(?:c|lastC)rawledAt"\s*:\s*"[^"\\]*"/g;
-/** Replaces the times in the digested text. If texts get another meaning, increase the number to change the digests. */
+/** Replaces the crawl times, so that digests change with the schemas. Increase the 1 if texts get another meaning. */
 const CONTRACT = hash('sha256', JSON.stringify([1, MESSAGE_SCHEMAS]), 'base64url');
 /** In characters of base64url, of which 22 have 132 bits. */
 const DIGEST_LENGTH = 22;

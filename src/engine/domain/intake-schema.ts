@@ -182,7 +182,7 @@ const PROPERTY = {
   city: unknownRecord({ insee: text, zipcode: text, name: text }),
 };
 
-/** A message as the crawler sent it. UUIDs may have upper case, times may have any offset, unknown lists are null. */
+/** A message after validation. UUIDs may have upper case, times may have any offset, and absent members are null. */
 export interface SentUpsert {
   readonly kind: 'upsert';
   readonly crawledAt: string;

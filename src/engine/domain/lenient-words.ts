@@ -1,6 +1,6 @@
 /**
- * Reads the words of a text for entries that are not strict (decisions, section 2). A number and its unit are one word,
- * regardless of grouping and spelling. Words after a negation count as absent.
+ * Reads the words of a text for expressions that are not strict (decisions, section 2). A number and its unit are one
+ * word, regardless of grouping and spelling. Words after a negation count as absent.
  */
 
 import {
@@ -88,13 +88,12 @@ for (const unit of UNITS) {
   }
 }
 
-/** A number at one position of the text. */
 export interface NumberRead {
   /** The number with its unit, such as `2chambre`. */
   readonly word: string;
   /** Other words at this position: the unit, or the number with the word that it counts (*2 belles chambres*). */
   readonly others: readonly string[];
-  /** The number combined with its unit as if adjectives were between them; null if the unit is not counted. */
+  /** The word for the number if adjectives separate it from its unit (see `apartOf`); null if the unit is a measure. */
   readonly apart: string | null;
   /** Number of folded words of the number and its unit. */
   readonly length: number;
@@ -127,7 +126,6 @@ function roomsOf(count: string, length: number): NumberRead {
   return { word: count + ROOMS, others: [], apart: null, length };
 }
 
-/** The words up to `end` as one plain word. */
 function plainWord(words: WordSequence, at: number, end: number): NumberRead {
   const parts = Array.from({ length: end - at }, (_, i) => words.wordAt(at + i));
   return { word: parts.join(''), others: [], apart: null, length: end - at };
@@ -233,7 +231,7 @@ export function isNegationAt(words: WordSequence, at: number): boolean {
   return mayNegate(words.kindAt(at), words.wordAt(at)) && negatedUpTo(words, at) >= at;
 }
 
-/** Whether `negatedUpTo` must be called. `word`: the word, or the number that begins with it. */
+/** Whether a negation may begin here (see `negatedUpTo`). `word`: the word or, if it begins a number, the number. */
 export function mayNegate(kind: number, word: string | undefined): boolean {
   return kind === NEGATION || word === ZERO_DIGIT;
 }
@@ -254,7 +252,7 @@ export function negatedUpTo(words: WordSequence, at: number): number {
   return NEGATIONS_OF_TWO.has(word) ? secondMemberUpTo(words, end) : end;
 }
 
-/** Maximum number of `NEGATED_THROUGH` in a row. No sentence has more, and a longer run would take quadratic time. */
+/** Maximum number of `NEGATED_THROUGH` words in a row. No sentence has more, and a longer run takes quadratic time. */
 const THROUGH_MAX = 8;
 
 /** Position of the last word that a negation covers. `at`: position of the negation's own last word. */
@@ -269,7 +267,10 @@ function throughFrom(words: WordSequence, first: number): number {
   return end;
 }
 
-/** Excludes numbers (*et 2 chambres*) and words after an article or a preposition. `end`: end of the first member. */
+/**
+ * Position of the last word that a negation of two members covers, such as *terrasse* in *sans balcon ni terrasse*. If
+ * a number, an article or a preposition follows (*et 2 chambres*), this is `end`, the end of the first member.
+ */
 function secondMemberUpTo(words: WordSequence, end: number): number {
   const [conjunction, first] = [end + 1, end + 2];
   const isMember =

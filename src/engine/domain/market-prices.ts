@@ -1,6 +1,6 @@
 /**
- * The markets with which a search compares a property's price (decisions, section 3, *Market difference*): the live
- * properties of one place, transaction and type. Facts of a property refer to the stored rows of all markets.
+ * The markets with which a search compares a property's price (decisions, section 3, *Market difference*). A market is
+ * the live properties of one place, transaction and type.
  */
 
 import { comparablePrice, type Market, type PricedProperty } from './price-coherence.ts';
@@ -14,7 +14,7 @@ export interface MarketPrice {
   /** In euros per m² (of land, for land). Null, like the count, while fewer than `MARKET_SIZE_MIN` prices are known. */
   readonly median: number | null;
   readonly count: number | null;
-  /** When the median last changed. */
+  /** When the median or the count last changed. */
   readonly changedAt: Date;
 }
 
@@ -45,13 +45,13 @@ export function isDepartment({ code }: MarketPrice): boolean {
 }
 
 export interface MarketPlace extends Pick<PricedProperty, 'transactionType' | 'propertyType' | 'departmentCode'> {
-  /** The code of the commune. For an arrondissement, its own code precedes that of the city. */
+  /** The code of the commune or arrondissement is first (see `ResolvedPlace`). */
   readonly inseeCodes: readonly string[];
 }
 
 /**
- * The rows that decide the market of a property (decisions, section 3): that of its commune or arrondissement, then, if
- * that lacks a median, that of its department.
+ * The rows that decide the market of a property (decisions, section 3). The row of its commune or arrondissement is the
+ * first. The row of its department follows if the first lacks a median.
  */
 function decisiveRows(place: MarketPlace, markets: MarketPrices): readonly MarketPrice[] {
   const { inseeCodes, departmentCode, transactionType, propertyType } = place;
@@ -69,7 +69,7 @@ export function marketOfPlace(place: MarketPlace, markets: MarketPrices): KnownM
   return market === undefined || market.median === null ? null : (market as KnownMarket);
 }
 
-/** When the median of the property's market last changed; null if no row decides. */
+/** When the rows that decide the property's market last changed; null if no row decides. */
 export function marketChangedAt(place: MarketPlace, markets: MarketPrices): Date | null {
   const times = decisiveRows(place, markets).map(({ changedAt }) => changedAt.getTime());
   return times.length === 0 ? null : new Date(Math.max(...times));

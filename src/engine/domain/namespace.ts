@@ -21,7 +21,7 @@ export interface BrokerNames {
   /** Stream of deliveries that wait for their retry; `retries`: the first token of its subjects. */
   readonly retriesStream: string;
   readonly retries: string;
-  /** First token of the subjects shared by its instances. */
+  /** First token of the subjects by which the instances of the installation notify one another. */
   readonly signals: string;
 }
 

@@ -1,6 +1,7 @@
 /**
  * The property document that clients read and receive (specification, sections 2.6 and 2.7), derived from the stored
- * state by the rules of decisions, section 5. Matching uses the same values through `readingOf` and `propertyFacts`.
+ * state by the rules of decisions, section 5. Matching uses the same values (`readingOf`, `propertyFacts`), except for
+ * floor and elevator (home-facts.ts).
  */
 
 import Big from 'big.js';

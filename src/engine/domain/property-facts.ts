@@ -77,7 +77,7 @@ const { adverts: _, markets: __, distances: ___, ...OWN } = NOTHING_KNOWN;
 const OWN_FACTS = namesOf(OWN);
 const ADVERT_FACTS = namesOf(NOTHING_KNOWN_OF_ADVERT);
 
-/** True if matching cannot distinguish the two. Most changes of an advert affect no compared value. */
+/** True if every search treats both alike. Most changes of an advert affect no compared value. */
 export function sameFacts(a: PropertyFacts, b: PropertyFacts): boolean {
   if (!sameValues(a, b, OWN_FACTS) || a.adverts.length !== b.adverts.length) return false;
   if (a.markets !== b.markets && marketPercent(a) !== marketPercent(b)) return false;

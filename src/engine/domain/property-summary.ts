@@ -38,7 +38,7 @@ export interface PropertySummary {
   readonly changes: readonly SummarizedChange[];
 }
 
-/** Only a property whose price changed every other day for months has more changes. */
+/** Few properties have more changes. */
 const CHANGES_KEPT = 50;
 
 export function summaryOf(reading: PropertyReading, crawls: Crawls): PropertySummary {
@@ -184,8 +184,8 @@ export function readSummary(text: string): PropertySummary {
 }
 
 /**
- * A key to find properties by advert, URL or location. It is a safe integer: the code of a place, or a hash, so that a
- * long URL takes no more space than a zip code. Hashes may collide, so readers also compare the values.
+ * A key to find properties by advert, URL or location. It is a safe integer: the code of a place, or a hash. So a long
+ * URL takes no more space than a zip code. Hashes may collide, so readers also compare the values.
  */
 export type LookupKey = number;
 
@@ -226,12 +226,12 @@ export function pageOf(url: string): string {
   return address.replace(/^[a-z]+:\/\/[^/?]*/i, (origin) => origin.toLowerCase()).replace(/\/(?=\?|$)/, '');
 }
 
-/** Orders properties so that the first properties are an evenly spread sample, which is always the same. */
+/** If properties are ordered by this key, the first of them are a random sample, which is always the same. */
 export function sampleKeyOf(property: Uuid): number {
   return hashOf(`sample:${property}`)[0];
 }
 
-/** The two 32-bit lanes of cyrb53, a fast hash: each change needs several. Collisions do not help attackers. */
+/** Two 32-bit hashes as in cyrb53, which is fast: each change needs several. Collisions do not help attackers. */
 function hashOf(text: string): readonly [high: number, low: number] {
   let [high, low] = [0xdeadbeef, 0x41c6ce57];
   for (let position = 0; position < text.length; position++) {

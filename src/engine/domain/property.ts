@@ -1,6 +1,6 @@
 /**
- * The stored state of a property: what its adverts last stated. Everything that clients see of a property is derived
- * from this state (property-document.ts), so there is nothing to synchronise.
+ * The stored state of a property: the last statements of its adverts. The property document is derived from this state
+ * and from the crawls (property-document.ts).
  */
 
 import type { AdvertContent, AdvertEvent } from './advert.ts';
@@ -41,7 +41,7 @@ export interface PropertyState {
   readonly uuid: Uuid;
   /** In order of first appearance. Never empty. */
   readonly adverts: readonly StoredAdvert[];
-  /** As of the last change; absent if no search named a combination, or the coordinates were unknown. */
+  /** Distances to points of interest at the last change; absent if no search named any, or the location was unknown. */
   readonly distances?: PointDistances;
 }
 
@@ -78,7 +78,7 @@ export function changedAtOf({ adverts }: PropertyState): string {
 
 /**
  * Creation time of the property according to this advert: the earliest of its first crawl and all times that its
- * messages have stated, because portals state a new date when they publish an advert again.
+ * messages have stated. Portals state a new date when they publish an advert again.
  */
 export function creationOf({ property, content, createdBefore, firstCrawledAt }: StoredAdvert): string {
   const stated = [property.createdAt ?? content.createdAt, createdBefore];
@@ -90,7 +90,7 @@ export function lastLiveCrawl(advert: StoredAdvert, crawls: Crawls): string {
   return advert.lastLiveCrawledAt ?? crawls[advert.uuid]?.[0] ?? advert.changedAt;
 }
 
-/** The most recently crawled advert; if crawls are equal, the advert that appeared first. */
+/** The most recently crawled advert; of several crawled at the same time, the advert that appeared first. */
 function lastCrawledAdvert(adverts: readonly StoredAdvert[], crawls: Crawls): StoredAdvert {
   const [first, ...rest] = adverts;
   if (first === undefined) throw new Error('the property has no advert');

@@ -21,17 +21,17 @@ const LEGAL_FORM = '(?:s ?a ?r ?l|s ?a ?s|e ?u ?r ?l|s ?a)';
 const FIRST = new RegExp(`^${LEGAL_FORM} (?=.)`);
 const LAST = new RegExp(`(?<=.) ${LEGAL_FORM}$`);
 
-/** The keys of all publishers whose names begin with `name` begin with the result. */
+/** A prefix of the keys of publishers whose names begin with `name`. Keeps a legal form at its end. */
 export function publisherPrefix(name: string): string {
   return foldText(name).replace(FIRST, '');
 }
 
-/** The names of the same publisher have the same key; empty if nothing remains of the name. */
+/** A key that all spellings of a publisher's name share; empty if nothing remains of the name. */
 export function publisherKey(name: string): string {
   return publisherPrefix(name).replace(LAST, '');
 }
 
-/** Keys of names in adverts: a few agencies publish most of them. */
+/** A cache, because a few agencies publish most adverts. */
 const statedKeys = new LRUCache<string, string>({ max: 5_000 });
 const requestedKeys = new WeakMap<readonly string[], readonly string[]>();
 

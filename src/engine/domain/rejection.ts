@@ -27,7 +27,7 @@ export interface RejectedMessage extends Omit<Rejection, 'messageId' | 'received
   readonly headers: Readonly<Record<string, string>>;
   /** Milliseconds since the epoch. */
   readonly storedAtMs: number;
-  /** Set if a bug prevents the message from being recorded. */
+  /** The property or subject of a message that a bug prevents from being recorded; null for an invalid message. */
   readonly failedKey: string | null;
 }
 

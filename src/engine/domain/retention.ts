@@ -1,6 +1,7 @@
 /**
- * How long data is kept. Data that is still needed never expires: open webhook deliveries with their bodies, properties
- * with a live advert and their matches, and the events that a property's document shows (its state contains these).
+ * How long data is kept; `RetentionDays` has the numbers of days. Data that is still needed never expires: open webhook
+ * deliveries with their bodies, and properties with a live advert and their matches. The events that a property's
+ * document shows are part of its state.
  *
  * | Grows with | Table | Rows are removed |
  * |---|---|---|
@@ -18,13 +19,13 @@
  * | each (search, property) pair that was notified | `matches` | with its property or search; no pair has two matches |
  * | each such pair, if the search compares notified values or follows matches | `match_notices` | with its match |
  * | each mark of a property | `search_marks` | with its property, or when its search is deleted |
- * | each deleted search | `searches` | `deliveries` days later, if no delivery is left |
+ * | each deleted search | `searches` | `deliveries` days later, if no delivery or e-mail item is left |
  * | each unused, unpaused endpoint | `endpoints` | `deliveries` days later, if no open or failed delivery is left |
  * | each message that is rejected or causes a bug | `dead_letters` | when an operator requeues or purges it |
  * | each recovery | `recoveries` | `deliveries` days after its end |
  * | each request with an `Idempotency-Key` | `idempotency_keys` | a day later |
  * | each professional publisher or agency | `publishers` | 90 days after its last advert |
- * | each secret that signs webhooks | `webhook_secrets` | when it has expired, or with its client |
+ * | each secret that signs webhooks | `webhook_secrets` | when it has expired or is deleted, or with its client |
  * | each process | `instances` | an hour after its last heartbeat |
  *
  * Deliveries leave the queue (`open_deliveries`) when they end. All other tables contain data that people entered, or

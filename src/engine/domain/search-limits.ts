@@ -16,7 +16,7 @@ export interface SearchLimits {
   readonly matchesPerAdvert: number;
 }
 
-/** What one search adds to its client's totals. */
+/** Amounts that one search adds to its client's totals. */
 export type SearchWeight = Pick<SearchLimits, 'polygonCorners' | 'excludedWords'>;
 
 export function weightOf(members: CriterionMembers): SearchWeight {
@@ -30,7 +30,7 @@ export function weightOf(members: CriterionMembers): SearchWeight {
   return { polygonCorners, excludedWords };
 }
 
-/** What a change of a search adds to its client's totals; may be negative. */
+/** Amounts that a change of a search adds to its client's totals; may be negative. */
 export function weightAdded(present: SearchMembers, next: SearchMembers): SearchWeight {
   const [before, after] = [weightOf(present), weightOf(next)];
   return {

@@ -106,7 +106,7 @@ export const NOT_NEGATED_BY_NON: ReadonlySet<string> = new Set(['loin', 'seuleme
 /** Negates the next word. The digit does so only if no number or unit follows. */
 export const ZERO = 'zero';
 export const ZERO_DIGIT = '0';
-/** Negates only the following words, which a price may include. */
+/** Negates only the words of the next list, which a price may include. */
 export const HORS = 'hors';
 export const NEGATED_BY_HORS: ReadonlySet<string> = new Set([
   'charge',
@@ -116,7 +116,7 @@ export const NEGATED_BY_HORS: ReadonlySet<string> = new Set([
   'frais',
   'honoraires',
 ]);
-/** Negates with *de*, unless a number, *un* or *quelques* precedes, or an article follows: *à deux pas de la plage*. */
+/** Negates before *de*, except after a number, *un* or *quelques* or before an article: *à deux pas de la plage*. */
 export const PAS = 'pas';
 export const NEGATIONS_WITH_DE: ReadonlySet<string> = new Set([
   PAS,

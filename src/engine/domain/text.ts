@@ -103,8 +103,8 @@ const expansions = new Map<number, string>();
 const separatorPairs = new LRUCache<number, boolean>({ max: 2000 });
 
 /**
- * How `foldWords` treats a UTF-16 unit in any position: the code of the ASCII letter or digit it becomes, or one of the
- * codes above. A reader of many adverts can thus fold them without creating strings.
+ * How `foldWords` treats a UTF-16 unit in any position. The result is the code of the ASCII letter or digit that it
+ * becomes, or one of the codes above. A reader of many adverts can thus fold them without creating strings.
  */
 export function letterOf(unit: number): number {
   const known = LETTERS[unit] as number;

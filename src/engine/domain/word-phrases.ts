@@ -1,6 +1,6 @@
 /**
- * The phrases that an entry searches for if it is not strict (decisions, section 2). The first is the entry's words in
- * order, each in any form, with at most two other words between neighbours. The others contain other spellings, whose
+ * The phrases that an expression finds if it is not strict (decisions, section 2). The first phrase has its words in
+ * order, each in any form, with at most two other words between neighbours. Other phrases have other spellings, whose
  * words must be adjacent, or allow one more word (`WIDER_WITH`). `lenient-words.ts` reads numbers and negations.
  */
 
@@ -24,7 +24,7 @@ export interface PhraseWord {
   readonly word: string;
   /** Number of other words allowed between the previous word and this one. */
   readonly gapMax: number;
-  /** True for a conjunction between the words that the entry requires. */
+  /** True for the conjunction that `WIDER_WITH` allows between two words of the entry. */
   readonly isLink?: boolean;
 }
 
@@ -168,7 +168,7 @@ interface Spelled {
 
 let startLemmas: ReadonlySet<string> | null = null;
 
-/** Whether a spelling may begin with this word. Few words begin one, and trying all spellings takes 100 look-ups. */
+/** Whether a spelling may begin with this word. Few words begin one, and trying all spellings takes 100 lookups. */
 function startsSpelling(word: string): boolean {
   startLemmas ??= new Set(SPLIT_SPELLINGS.flat().flatMap(([first = '']) => lemmasOf(first)));
   return lemmasOf(word).some((lemma) => startLemmas?.has(lemma));
@@ -218,9 +218,7 @@ interface FoldedPosition extends Pick<Place, 'first' | 'isNegated' | 'isDenied'>
 export interface FoldedText {
   /** One entry per text: ` word word word `, so that a phrase is a substring between spaces. */
   readonly phrases: readonly string[];
-  /** The positions of each text. */
   readonly places: readonly (readonly FoldedPosition[])[];
-  /** Lemmas of all positions. */
   readonly lemmas: ReadonlySet<string>;
 }
 
@@ -236,7 +234,10 @@ export function foldTexts(texts: readonly string[]): FoldedText {
   };
 }
 
-/** Whether one text contains forms of the words in order, with no more words between them than allowed. */
+/**
+ * Whether a text has the words in order, in any form, with no more words between them than allowed. Negated words count
+ * only if the phrase itself has a negation.
+ */
 export function hasPhrase({ lemmas, places }: FoldedText, phrase: Phrase): boolean {
   if (!phrase.words.every(({ word }) => lemmasOf(word).some((lemma) => lemmas.has(lemma)))) return false;
   return places.some((ofText) => endsOf(phrase, ofText).length > 0);

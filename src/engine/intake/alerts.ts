@@ -19,12 +19,12 @@ import type { Snapshot } from '../store/snapshots.ts';
 import type { EvaluatedChange } from './evaluated-change.ts';
 import { eventsSeenBy, type NotifiedBefore, NotifiedSoFar } from './notified-values.ts';
 
-/** A pair that is notified of a change: by webhook, only in the feed, or by a feature. */
+/** A pair whose search is notified of a change: by webhook, only in the feed, or by a feature such as e-mail. */
 export interface NotifiedPair {
   readonly route: SearchRoute;
   readonly match: Match;
   readonly change: EvaluatedChange;
-  /** The events of the change that reach the thresholds of the search. */
+  /** The events of the change that concern the search (`eventsSeenBy`). */
   readonly events: readonly AdvertEvent[];
   /** True if the property starts to satisfy the search, and no earlier change has begun this match. */
   readonly hasBegun: boolean;
@@ -45,7 +45,7 @@ export type AddressedDelivery = NewDelivery & { readonly endpointKey: string };
 export interface Alerts {
   /** Pairs that were never notified before. */
   readonly newMatches: readonly Match[];
-  /** Known pairs that are notified again, including those that begin to match now. */
+  /** Pairs that were notified before and are notified again, including those that begin to match now. */
   readonly changedMatches: readonly Match[];
   readonly snapshots: readonly Snapshot[];
   readonly deliveries: readonly AddressedDelivery[];
@@ -86,8 +86,8 @@ export interface AlertOptions {
 }
 
 /**
- * `routes` contains the searches that notify, and null for deleted ones. Other searches are silent. `known` contains at
- * least the pairs of the changed properties that a change affects.
+ * `routes` contains the searches that notify, and null for deleted searches. Searches that it lacks are not notified.
+ * `known` contains at least the stored pairs of the changed properties that a change affects.
  */
 export function deriveAlerts(
   changes: readonly EvaluatedChange[],
@@ -184,8 +184,8 @@ function headOf(notification: Notification, route: SearchRoute, match: OpenMatch
 }
 
 /**
- * Returns the time for the ids of a change, which is never earlier than the property's last deliveries. The ids of a
- * match therefore ascend even if a clock is set back. The id of a snapshot never follows those of its deliveries.
+ * Returns the time for the ids of a change: now, or the time of the property's last delivery if that is later. The ids
+ * of a match therefore ascend even if a clock is set back, and a snapshot's id is never above those of its deliveries.
  */
 function notBefore(now: Date, pairs: Iterable<Pair>): Date {
   let last: Uuid | null = null;
@@ -222,7 +222,6 @@ function openMatch(
   };
 }
 
-/** The match after one more delivery or feed item. */
 function countNotification(match: OpenMatch, at: Date, sequenceFloor: number): Match {
   const { id, searchNumber, propertyUuid, hasBegun, createdAt, updatedAt, lastSequence, lastDeliveryId, cause } = match;
   return {

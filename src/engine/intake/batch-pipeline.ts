@@ -1,8 +1,8 @@
 /**
  * Evaluates batches in stream order. While one batch is being written, the next one is evaluated, so that the process
- * computes while PostgreSQL writes. If the key of an item is being written, the item waits for a later batch. Items
- * that need a large state are recorded apart, one batch at a time; items of other keys do not wait for them. A batch
- * whose write failed is recorded again, and its keys are recorded alone until they are written.
+ * computes while PostgreSQL writes. An item waits for a later batch while items with its key (its property) are being
+ * written. Items that need a large state are recorded apart, one batch at a time; items of other keys do not wait for
+ * them. A batch whose write failed is recorded again, and its keys are recorded alone until they are written.
  */
 
 /** The items of a batch that were not recorded with it. */
@@ -16,14 +16,14 @@ export interface Rest<Item> {
 export interface RecordOptions<Item> {
   /** Called as soon as the next batch may be evaluated. */
   readonly onEvaluated?: (rest: Rest<Item>) => void;
-  /** True: large states are not read. */
+  /** If true, large states are not read. */
   readonly leavesLarge?: boolean;
 }
 
 interface PipelineWork<Item, Recorded extends { readonly rest: Rest<Item> }> {
   /** Resolves when the items are written, or with null if recording has ended. */
   readonly record: (items: readonly Item[], options: RecordOptions<Item>) => Promise<Recorded | null>;
-  /** Called with the written batch. Resolves when there is room for more. */
+  /** Called with each written batch. Resolves when there is room for another. */
   readonly handOn: (recorded: Recorded) => Promise<void>;
   readonly keyOf: (item: Item) => unknown;
 }
@@ -37,7 +37,7 @@ interface Writing<Item> {
   hasFailed: boolean;
 }
 
-/** Maximum number of batches being written while another batch is evaluated. More would compete for the same core. */
+/** Maximum number of batches being written while another batch is evaluated. More batches would use the same core. */
 const BESIDE_MAX = 1;
 /** While this many items wait to be recorded apart, nothing else is recorded, so that senders wait. */
 const WAITING_APART_MAX = 256;
@@ -48,7 +48,6 @@ const NOTHING_LEFT = { deferred: [], stateless: [] };
 export class BatchPipeline<Item, Recorded extends { readonly rest: Rest<Item> }> {
   readonly #work: PipelineWork<Item, Recorded>;
   readonly #writing = new Set<Writing<Item>>();
-  /** The batch that is being recorded apart. */
   #apart: Writing<Item> | null = null;
   /** Items that wait to be recorded apart, in their order. */
   #waitingApart: readonly Item[] = [];
@@ -154,7 +153,6 @@ export class BatchPipeline<Item, Recorded extends { readonly rest: Rest<Item> }>
     return writing;
   }
 
-  /** True unless a batch in `#writing` has the item's key. */
   #isFree(item: Item): boolean {
     const key = this.#work.keyOf(item);
     for (const { keys } of this.#writing) if (keys.has(key)) return false;

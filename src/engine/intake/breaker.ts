@@ -2,7 +2,7 @@
  * A circuit breaker that prevents a bug from dead-lettering the whole stream. A message that cannot be recorded because
  * of a bug becomes a dead letter. If this affects more properties within the window than allowed, the messages are not
  * the cause. Intake then rests, so that another instance, perhaps of another version, may lead. If this happens again
- * within the window after the rest, the process must end.
+ * less than a window after the end of the rest, the process must end.
  */
 
 export interface BreakerOptions {

@@ -13,7 +13,7 @@ export interface EvaluatedChange {
   readonly events: readonly AdvertEvent[];
   readonly before: readonly SearchNumber[];
   readonly after: readonly SearchNumber[];
-  /** The facts that were matched before and after the change; null if no advert was live. */
+  /** The facts with which the index was searched; null if no advert was live. */
   readonly facts: { readonly before: PropertyFacts | null; readonly after: PropertyFacts | null };
   /** The trace that the message of the change belongs to. */
   readonly traceparent: string | null;

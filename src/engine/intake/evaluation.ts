@@ -1,8 +1,8 @@
 /**
  * Applies a batch of messages to their properties, one message after the other. Computes the new states, and the
  * searches that each property satisfies before and after each change. One transaction has limits for the bytes of large
- * properties and for pairs with searches, so some messages are deferred to the next batch. If the messages of a large
- * property arrive faster than they can be recorded, the surplus is rejected.
+ * properties and for pairs with searches, so some messages are deferred to the next batch. If the messages of a very
+ * large property arrive faster than they can be recorded, the surplus is rejected.
  */
 
 import { yieldToOthers } from '../actor/waiting.ts';
@@ -28,7 +28,7 @@ import type { EvaluatedChange } from './evaluated-change.ts';
 import type { Matcher } from './matcher.ts';
 
 export interface RecordBounds extends PropertyBounds {
-  /** Maximum bytes of the large properties that one transaction reads and notifies. */
+  /** Maximum bytes of the large states that one transaction reads, and of those whose searches it notifies. */
   readonly batchBytesMax: number;
   /** Maximum number of messages of one very large property that a batch may defer. */
   readonly waitingMax: number;
@@ -43,7 +43,7 @@ export interface IntakeEntry {
   readonly bytes: number;
   /** The trace context of the message; null if there is none. */
   readonly traceparent: string | null;
-  /** True if it was acknowledged before, and so recorded or rejected, unless the database was restored. */
+  /** True if the message must already be recorded or rejected, unless the database was restored. */
   readonly wasAcknowledged?: boolean;
 }
 
@@ -52,7 +52,7 @@ export interface EvaluatedBatch {
   readonly latest: ReadonlyMap<Uuid, StoredProperty>;
   /** The last crawls of properties that were crawled again and whose state was not read. */
   readonly unread: ReadonlyMap<Uuid, Crawls>;
-  /** Properties whose document may have changed. The other affected properties were only crawled again. */
+  /** Properties whose adverts or their order by crawl changed. Other affected properties were only crawled again. */
   readonly readings: ReadonlyMap<Uuid, PropertyReading>;
   readonly changes: readonly EvaluatedChange[];
   readonly outcomes: Record<ChangeOutcome, number>;
@@ -122,8 +122,8 @@ function excessUnread(
 }
 
 /**
- * `known` contains the known properties. If the state of a property is null, its crawls and size do not decide every
- * message. An undecided message and all later messages of the property wait for another batch.
+ * `known` contains the stored properties. If the state of a property was not read, its crawls and size decide most
+ * messages. The first message that needs the state, and all later messages of the property, wait for another batch.
  */
 export async function evaluateBatch(
   known: ReadonlyMap<Uuid, LockedProperty>,
@@ -319,7 +319,6 @@ class Evaluation implements EvaluatedBatch {
   }
 }
 
-/** Null without a live advert. */
 function factsOf(reading: PropertyReading, compared: Compared): PropertyFacts | null {
   return reading.state.adverts.some(isLive) ? propertyFacts(reading, compared) : null;
 }

@@ -52,11 +52,11 @@ export async function startIntake(term: Term, dependencies: IntakeDependencies) 
       get depth() {
         return recording.depth;
       },
-      /** Number of messages pulled but not yet acknowledged. */
+      /** Number of messages handed to the recorder but not yet acknowledged. */
       get inFlight() {
         return recording.inFlight;
       },
-      /** False if intake must end: the term is over, NATS was disconnected, or the circuit breaker has opened. */
+      /** False if intake must end: nothing further can be recorded, or the connection to NATS has broken. */
       get isSound() {
         return !recording.isOver && broker.disconnections === disconnections;
       },

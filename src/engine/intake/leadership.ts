@@ -1,8 +1,8 @@
 /**
  * Campaigns for the leadership of intake until this instance stops. The instance waits until the current leader ends,
- * leads for a term, and campaigns again. A term ends when PostgreSQL ends its session (store/intake-leader.ts) or its
- * task is unsound. This is so, for example, if another term has begun or the connection to NATS has broken. In the last
- * case another instance may still reach NATS, and the next term begins with the messages that were lost in transit.
+ * leads for a term, and campaigns again. A term ends when its session ends (store/intake-leader.ts) or its task is
+ * unsound. For example, another term has begun or the connection to NATS has broken. Another instance may still reach
+ * NATS, and the next term begins with the messages that were lost in transit.
  */
 
 import type { Supervisor, Watch } from '../actor/supervisor.ts';
@@ -15,7 +15,6 @@ export interface LeadershipDependencies {
   readonly openSession: () => Promise<LeaderSession>;
   /** False while this instance cannot do the work. */
   readonly isFit: () => boolean;
-  /** Starts the work of a term. */
   readonly lead: (term: Term) => Promise<LeaderTask>;
   /** Called with each term of this instance when it begins, and with null when it ends. */
   readonly onTerm: (term: Term | null) => void;
@@ -104,7 +103,7 @@ function createCompletion(): { readonly promise: Promise<void>; readonly complet
   return { promise, complete };
 }
 
-/** If a term cannot begin, its lock is released for other instances, and this instance campaigns again. */
+/** The failure is not final: the session is closed, which releases its lock, and this instance campaigns again. */
 function reportFailure(watch: Watch, error: Error): void {
   watch.failed({ error, isBug: !watch.isOperational(error), isFinal: false, retryInMs: CHECK_EVERY_MS });
 }

@@ -17,7 +17,7 @@ import type { EvaluatedChange } from './evaluated-change.ts';
 const END = 'property.match.end';
 const RESUME = 'property.match.resume';
 
-/** Whether the search is notified of ends or returns. */
+/** Whether the search subscribes to ends or returns of its matches. */
 export function followsMatches({ subscribedEvents }: SearchRoute): boolean {
   return subscribedEvents.includes(END) || subscribedEvents.includes(RESUME);
 }
@@ -54,7 +54,7 @@ const WITHOUT_VALUES: readonly CriterionName[] = [
 ];
 const VALUE_LENGTH_MAX = 200;
 
-/** The event of an end, with the first criterion that now fails; null if one failed before, or none fails now. */
+/** The end of a match, with the first criterion that fails after the change; null if the change does not end it. */
 export function endOf(change: EvaluatedChange, criteria: Criteria | undefined): AdvertEvent | null {
   const { before, after } = change.facts;
   if (criteria === undefined || before === null || after === null || !mayEnd(change)) return null;

@@ -1,6 +1,6 @@
 /**
- * Updates the index when saved searches change, and is its only writer. It polls PostgreSQL for changes since the last
- * poll. A search that this instance writes, or another instance announces, only makes the next poll earlier.
+ * Updates the index when saved searches change, and is the only writer of the index. The matcher polls PostgreSQL for
+ * changes since the last poll. A write of this instance, or an announcement, only makes the next poll earlier.
  */
 
 import { nullIfAbandoned, retryUntilAborted, retryUntilDone, type Supervisor } from '../actor/supervisor.ts';
@@ -27,7 +27,7 @@ export type Matcher = Awaited<ReturnType<typeof startMatcher>>;
 
 /** Only a hint, because searches written since the last poll may differ. */
 export interface NotifyingSearches {
-  /** Every search that was visible in this snapshot is included. Null before the first poll. */
+  /** The snapshot of the last poll: every search visible in it is taken into account. Null before the first poll. */
   readonly horizon: SearchHorizon | null;
   has(number: SearchNumber): boolean;
 }
@@ -73,11 +73,11 @@ export async function startMatcher(dependencies: MatcherDependencies) {
     get combinations(): readonly string[] {
       return followed.index.combinations;
     },
-    /** Tells which searches have notifications, as of the last poll. */
+    /** The searches with notifications enabled, as of the last poll. */
     notifying: followed as NotifyingSearches,
     /** Resolves when the index contains every search committed before the call; rejects after `REFRESH_TIMEOUT_MS`. */
     refresh: () => polled(REFRESH_TIMEOUT_MS),
-    /** Reads all searches into a new index while the old one answers; resolves when the new index is in use. */
+    /** Reads all searches into a new index while the old index answers; resolves when the new one is in use. */
     rebuild() {
       isRebuildRequested = true;
       return polled(REBUILD_TIMEOUT_MS);
@@ -86,7 +86,7 @@ export async function startMatcher(dependencies: MatcherDependencies) {
   };
 }
 
-/** The index and its position in the changes of saved searches. Its methods must not run concurrently. */
+/** The index and its position in the changes of saved searches. `catchUp` and `rebuild` must not run concurrently. */
 class LiveIndex implements NotifyingSearches {
   readonly #dependencies: MatcherDependencies;
   index = new SearchIndex();
@@ -110,7 +110,6 @@ class LiveIndex implements NotifyingSearches {
     return this.#notifying.has(number);
   }
 
-  /** Reads the changes since the last poll. */
   async catchUp(): Promise<void> {
     const horizon = await this.#follow(this.horizon, this.index, this.#notifying);
     if (isSetBack(horizon, this.horizon)) await this.rebuild();
@@ -163,7 +162,7 @@ async function inSlices(steps: Iterable<null>): Promise<void> {
 
 /**
  * Lets other work run between two steps. If `yieldIfDue` returns a promise, the caller must await it. The promise waits
- * only for the event loop, not for a turn among other work, because the recorder waits until searches are read.
+ * only for the event loop, not for a turn among other work, because requests that change a search wait for the index.
  */
 function createSlices(): { yieldIfDue(): Promise<void> | undefined } {
   let endMs = performance.now() + SLICE_MS;

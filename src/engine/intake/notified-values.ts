@@ -37,7 +37,7 @@ export interface NotifiedBefore {
   readonly criteria: ReadonlyMap<SearchNumber, Criteria>;
 }
 
-/** Reads what `routes` were notified of before `changes`; null if none of them needs this. */
+/** Reads what the searches of `routes` were notified of before `changes`; null if no search needs this. */
 export async function readNotifiedBefore(
   client: Queryable,
   changes: readonly EvaluatedChange[],
@@ -140,7 +140,7 @@ export class NotifiedSoFar {
     return this.#satisfied.has(number);
   }
 
-  /** Whether the search was notified of the end of this match, but not of a later return. */
+  /** Whether the search was notified of the end of this match, and since then of no return or start. */
   isEnded(matchId: Uuid | null): boolean {
     return matchId !== null && this.#notices.get(matchId)?.isEnded === true;
   }
@@ -149,7 +149,7 @@ export class NotifiedSoFar {
     return this.#criteria.get(number);
   }
 
-  /** `events` are those that the search was notified of. A new match notifies of all live adverts. */
+  /** Only events of subscribed kinds count as notified. A match that begins notifies of all live adverts. */
   record(
     route: SearchRoute,
     { id: matchId, updatedAt }: Match,
@@ -213,8 +213,8 @@ export interface PairAtChange {
 }
 
 /**
- * The events of a change that a search is notified of: the return of the match, then events that reach its thresholds,
- * then the end of the match. A match exists from its first notification on, which may be part of this change.
+ * The events of a change that concern a search, in order: return of its match, events that reach its thresholds, end of
+ * the match. The search is notified of the events that it subscribes to. The first may create the match.
  */
 export function eventsSeenBy(
   route: SearchRoute,

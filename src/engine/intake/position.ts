@@ -1,8 +1,8 @@
 /**
- * Determines where a term starts in the stream of adverts, and stores how far it has come. The rows decide
- * (store/intake-position.ts): if this database was restored from a copy, messages that JetStream has acknowledged and
- * the database lacks are taken in again. The position is stored once a second, after the messages, and at an orderly
- * end. After any other end, the next term repeats the last second; adverts' states recognise its messages by position.
+ * Determines where a term starts in the stream of adverts, and stores its position there. PostgreSQL decides, not the
+ * consumer (store/intake-position.ts): if this database was restored, acknowledged messages that it lacks are taken in
+ * again. The position is stored once a second, after the messages, and at an orderly end. After any other end, the next
+ * term reads the messages of the last second again. The states of the adverts show that they are recorded.
  */
 
 import { startTask } from '../actor/task.ts';
@@ -41,7 +41,7 @@ export interface IntakeStart extends FoundStart {
   readonly storedUpToMs: number;
   /** Number of messages that were acknowledged before and are taken in again. */
   readonly behind: number;
-  /** False if the stream was restored or created again. Then only its timestamps show what was recorded. */
+  /** False if the stream was created again or is an older copy. Then only its timestamps show what was recorded. */
   readonly isKnownStream: boolean;
   /** If a message up to this sequence changes the database, the database had lost that message. */
   readonly handedOutUpTo: number;
@@ -61,7 +61,7 @@ export interface LostTail {
 }
 
 const MARK_EVERY_MS = 1_000;
-/** Number of checks before another leader is requested: the number of seconds that broker/jetstream-watch.ts allows. */
+/** Number of checks before the consumer gets another leader: ten seconds, as in broker/jetstream-watch.ts. */
 const SHORT_CHECKS = 10;
 /** Number of checks until the next request if a request did not help. Each change of the leader delays messages. */
 const SHORT_AGAIN_CHECKS = 60;
@@ -98,8 +98,8 @@ export async function findIntakeStart(broker: Broker, database: Database): Promi
 }
 
 /**
- * Null if the stream has lost nothing at its end. By the stream's clock, messages stored after the last known message
- * have a later time. Their sequences may continue from any number: nats-server 2.10 has left a gap.
+ * Null if the stream has lost nothing at its end. If the stream has stored messages after a loss, their times are later
+ * than that of the last known message. Their sequences may continue from any number: nats-server 2.10 has left a gap.
  */
 async function lostTailOf(
   broker: Broker,
@@ -193,7 +193,10 @@ interface MarkOptions {
   readonly onTransientError: (what: string, error: Error) => void;
 }
 
-/** All messages that `inOrder` has settled are recorded. Calls `onOtherStream` when the term must end. */
+/**
+ * Stores the position up to which `inOrder` has settled all messages. Calls `onOtherStream` if the stream was
+ * created again or has lost messages: the term must then end.
+ */
 export function startPositionMarks(
   term: Term,
   { recordedUpTo, handedOutUpTo, stream }: IntakeStart,

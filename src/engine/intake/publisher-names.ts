@@ -1,4 +1,4 @@
-/** Names of professional publishers and agencies in messages, each recorded about once a day for completion. */
+/** Names of professional publishers and agencies in messages. Each is recorded about once a day, for `/publishers`. */
 
 import { LRUCache } from 'lru-cache';
 import type { AdvertContent } from '../domain/advert.ts';
@@ -6,7 +6,7 @@ import { INDIVIDUAL, PROFESSIONAL } from '../domain/codes.ts';
 import type { IntakeMessage } from '../domain/intake-message.ts';
 import { publisherKey, publisherNameIn } from '../domain/publisher-criteria.ts';
 
-/** All agencies of a country, in several spellings. Forgotten names are only recorded again. */
+/** Enough for all agencies of a country, in several spellings. A name that is forgotten is only recorded again. */
 const NAMES_MAX = 50_000;
 
 export function createPublisherNames() {

@@ -9,7 +9,6 @@ import type { DeadLetter } from '../store/dead-letters.ts';
 export type DeadLetteredMessage = PulledMessage &
   Pick<DeadLetter, 'reason' | 'failedKey'> & {
     readonly violations: readonly IntakeViolation[];
-    /** Null if the property is unknown. */
     readonly propertyUuid: Uuid | null;
   };
 

@@ -2,7 +2,7 @@
  * Records a batch of intake messages in one transaction: locks the properties, compares, matches, and writes the new
  * states with their events, matches and deliveries. Nothing is announced before the commit. A batch that fails changes
  * nothing and can be recorded again. The statements of one `Promise.all` take one round trip, and PostgreSQL executes
- * them in that order. The last statements are sent together with the commit, once all of them are built.
+ * them in the order of the list. The last statements are sent together with the commit, once all of them are built.
  */
 
 import type { ChangeOutcome, StoredProperty } from '../domain/change.ts';
@@ -53,7 +53,6 @@ import { createPublisherNames } from './publisher-names.ts';
 export interface RecorderDependencies extends EvaluationDependencies {
   readonly database: Database;
   readonly clock: () => Date;
-  /** Features that record their own rows for notified pairs. */
   readonly features?: readonly PairFeature[];
 }
 

@@ -38,22 +38,20 @@ export interface IntakeDependencies extends RejectionDependencies {
   readonly recordBatchMax: number;
   /** Maximum bytes of the messages in a batch, and of the messages being pulled. */
   readonly recordBatchBytesMax: number;
-  /** While the gate is closed, the stage pauses. */
+  /** While the gate is closed, no further messages are pulled. */
   readonly gate?: PauseGate;
   readonly onStart: (start: IntakeStart) => void;
   /** Called when the database turns out to have been restored to an older state. */
   readonly onRestored: (news: readonly number[], start: IntakeStart) => void;
-  /** Called with the deliveries of each recorded batch. */
   readonly announceDue: (due: readonly DueDelivery[]) => void;
   /** `seconds` is the duration of the recording. */
   readonly onRecorded: (recorded: Recorded, batch: RecordedBatch, seconds: number) => void;
   readonly breaker: Pick<IntakeBreaker, 'admits'>;
   readonly clocks: ClockComparison;
-  /** Called for members of messages that the contract does not define. */
   readonly onUnknownMember: ReportUnknown;
 }
 
-/** An `Error` other than `RejectedMessageError` is a bug of the decoder. */
+/** If `message` is an error other than `RejectedMessageError`, the decoder has a bug. */
 interface Decoded {
   readonly pulled: PulledMessage;
   readonly message: IntakeMessage | Error;
@@ -151,7 +149,7 @@ function startAcknowledger(supervisor: Supervisor, onEnded: (count: number) => v
 function startTerm(term: Term, start: IntakeStart, clock: StreamClock, dependencies: IntakeDependencies) {
   const { breaker } = dependencies;
   const restores = createRestoreDetector(term, start, dependencies);
-  /** Dead letters that are read again, because the reason for their rejection may no longer apply. */
+  /** Sequences of dead letters that are recorded now. They do not show that the database was restored. */
   const refused = new Set<number>();
   let isOver = false;
   const record: RecordPart = async (decoded, options) => {
@@ -189,7 +187,7 @@ function startTerm(term: Term, start: IntakeStart, clock: StreamClock, dependenc
       if (!isOver && !breaker.admits(keyOf(decoded), error)) isOver = true;
       return !isOver;
     },
-    /** No further message is recorded after this call. */
+    /** No batch begins after this call. A batch that has begun may still be recorded. */
     end() {
       isOver = true;
     },

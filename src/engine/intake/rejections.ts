@@ -1,9 +1,9 @@
 /**
  * Publishes rejections, so that crawlers learn which messages were rejected and why. A rejection is published after it
  * is recorded and before its message is terminated. If a crash interrupts this, the message is redelivered and the
- * rejection published again, so a rejection is published at least once. Publishing never blocks intake: a rejection
- * that NATS does not accept is not published, but remains in the dead letters. While publishing fails, one batch at a
- * time retries it, and other rejected messages are terminated at once.
+ * rejection may be published twice. Publishing never blocks intake: a rejection that NATS does not accept is only kept
+ * as a dead letter. While publishing fails, one batch at a time retries it, and other rejected messages are terminated
+ * at once.
  */
 
 import { type Actor, type Grace, spawn } from '../actor/actor.ts';

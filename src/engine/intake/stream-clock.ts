@@ -1,8 +1,8 @@
 /**
- * The clock of NATS timestamps messages and so decides which of them come from the future (decisions, section 8). While
- * it is behind, no message may be rejected for this reason. Before such a rejection, the clocks are compared, and the
- * timestamp is compared with earlier timestamps. If the clock was behind, the difference is stored and the term ends.
- * No term begins while it is behind. The next term adds the difference to all earlier timestamps.
+ * A message is rejected if it states a later time than its timestamp from NATS allows (decisions, section 8). While the
+ * clock of NATS is behind, no message may be rejected for this. Before such a rejection, the clocks are compared, and
+ * the timestamp is compared with earlier timestamps. If the clock was behind, the difference is stored and the term
+ * ends. No term begins while the clock is behind. The next term adds the difference to all earlier timestamps.
  */
 
 import { BROKER_BEHIND_MAX_MS } from '../broker/connection.ts';

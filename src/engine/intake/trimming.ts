@@ -1,6 +1,7 @@
 /**
- * Keeps room in `ADVERTS` for new messages: above four fifths of its limit, the leader removes recorded messages.
- * Messages that a backlog or a restorable dump needs stay. Crawlers are refused only if these alone fill the stream.
+ * Keeps room in `ADVERTS` for new messages: above four fifths of the stream's limit, the leader removes old messages.
+ * Messages that are not recorded, or that another consumer or a restored dump may need, are kept. Crawlers are refused
+ * only if such messages fill the stream.
  */
 
 import { startTask, type Task } from '../actor/task.ts';

@@ -1,8 +1,8 @@
 /**
  * Marks the searches of deleted clients, and cancels the open deliveries of marked searches (store/cancellations.ts).
  * Works in pages, with pauses that leave most of PostgreSQL's time to other work. A change that was being recorded when
- * a search was silenced may commit late. The mark therefore stays until a run that begins a minute later has ended.
- * Every delivering instance does this; concurrent runs are harmless.
+ * a search was deleted or disabled may commit late. The mark therefore stays until a run that begins a minute later has
+ * ended. Every instance with the role `deliver` does this; concurrent runs are harmless.
  */
 
 import { startTask, type Task } from '../actor/task.ts';

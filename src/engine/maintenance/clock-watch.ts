@@ -1,5 +1,5 @@
 /**
- * Checks whether the clocks of this daemon, PostgreSQL and NATS differ by more than five seconds. The error is at most
+ * Checks whether the clocks of this daemon, PostgreSQL and NATS differ by more than five seconds, with an accuracy of
  * half a round trip. `/readyz` and an alert report a difference, but the service continues. Only intake pauses, while
  * the clock of NATS is over a minute behind both others: that clock decides which messages are from the future.
  */

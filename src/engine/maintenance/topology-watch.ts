@@ -1,7 +1,7 @@
 /**
  * Checks the streams and consumers at the start and every minute. If an operator has created or changed one so that it
  * cannot work, `/readyz`, a metric and one log message report this. While one of them belongs to another database, or
- * another database takes in the same adverts, every stage pauses.
+ * an instance with another database takes in the same adverts, every stage pauses.
  */
 
 import { startTask } from '../actor/task.ts';
@@ -11,7 +11,7 @@ import { type Inspection, inspectTopology } from '../broker/topology-inspection.
 export interface TopologyWatchOptions {
   readonly broker: Broker;
   readonly everyMs?: number;
-  /** Resolves with a sentence about another database that takes in the same adverts; null if there is none. */
+  /** Resolves with a sentence if an instance with another database takes in the same adverts, otherwise with null. */
   readonly findOther: () => Promise<string | null>;
   /** Called when a check finds anything different from the previous check, or when the first check finds a problem. */
   readonly onFound: (found: Inspection) => void;

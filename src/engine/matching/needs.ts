@@ -1,7 +1,7 @@
 /**
- * The needs of a search: a bit for each value that a flag or a single code must have. A property that lacks one of the
- * bits fails. All needs are in columns of the kernel. A list of several codes is not a need. Approximate needs
- * (`rough-needs`) use the spare bits.
+ * The needs of a search: one bit for each value that a boolean criterion, or a criterion with one code, requires. A
+ * property that lacks one of the bits fails. The kernel compares all needs. A list of several codes is not a need.
+ * Approximate needs (`rough-needs`) use the spare bits.
  */
 
 import { RENT, SALE } from '../domain/codes.ts';
@@ -32,7 +32,7 @@ interface Needs {
 /** Number of bits in the need columns of the kernel. */
 const BITS_MAX = 8 * NEED_COLUMNS;
 
-/** Property types have their own column instead, and letters are compared by `conditions`. */
+/** Whether needs represent the criterion. Ranges and property types have other columns or are in `conditions`. */
 export function hasNeeds(row: PlainRow): row is NeedRow {
   return row.kind !== 'range' && row.kind !== 'letters' && row.name !== 'propertyTypes';
 }
@@ -55,7 +55,7 @@ function layOut(rows: readonly NeedRow[]): readonly Needs[] {
     end += count;
     return { row, criterion: bitOfCriterion(row.name), count, first };
   });
-  if (end > BITS_MAX) throw new RangeError(`${end} needs of searches, at most ${BITS_MAX}`);
+  if (end > BITS_MAX) throw new RangeError(`${end} needs do not fit in ${BITS_MAX} bits. Raise NEED_COLUMNS.`);
   return needs;
 }
 
@@ -110,7 +110,7 @@ export function needsMetBy(facts: PropertyFacts, adverts: readonly AdvertFacts[]
   return met;
 }
 
-/** All needs of the criteria for which the property or these adverts state a value. */
+/** All needs, except rough ones, of the criteria for which the property or these adverts state a value. */
 export function needsKnownBy(facts: PropertyFacts, adverts: readonly AdvertFacts[]): number {
   let known = 0;
   for (const needs of OF_PROPERTY) if (needs.row.source.read(facts) !== null) known |= bitsOf(needs);
@@ -120,7 +120,7 @@ export function needsKnownBy(facts: PropertyFacts, adverts: readonly AdvertFacts
   return known;
 }
 
-/** Needs that adverts meet. Which adverts count depends on the search. */
+/** Needs that adverts meet. A search that excludes adverts compares these needs again, without those adverts. */
 export const NEEDS_OF_ADVERTS = OF_ADVERTS.reduce((all, needs) => all | bitsOf(needs), 0);
 
 /** The needs by which row trees can be split. */

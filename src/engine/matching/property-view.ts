@@ -1,4 +1,4 @@
-/** A property in the codes of the index, from which the kernel's query is written and which exact checks read. */
+/** A property, converted to the codes of the index. The kernel's query and the exact checks use this view. */
 
 import { isNowhere, NOWHERE_CODE } from '../domain/areas.ts';
 import { PROPERTY_TYPES, RENT, SALE } from '../domain/codes.ts';
@@ -33,7 +33,7 @@ import {
 import { StatedFacts } from './stated-facts.ts';
 import type { ExpressionTable } from './text/expression-table.ts';
 
-/** The tables that assign codes to strings in searches. */
+/** The tables of codes for the places that searches name. */
 export interface Codes {
   readonly insee: CodeTable;
   readonly departments: CodeTable;
@@ -78,7 +78,7 @@ export function viewOf(facts: PropertyFacts, codes: Codes, categories: CategoryB
   };
 }
 
-/** Whether any advert has no text. Only such adverts may be left for a search that excludes adverts. */
+/** Whether the property and one of its adverts have no text. A search that excludes the others then finds no text. */
 export function mayLackText({ facts }: PropertyView): boolean {
   return facts.adverts.some((advert) => EXPRESSIONS.isUnknown({ facts, adverts: [advert] }));
 }

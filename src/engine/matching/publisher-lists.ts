@@ -1,6 +1,6 @@
 /**
- * The lists of publishers that searches name; equal lists are stored once. One pass over the lists that contain a
- * publisher of the property finds which of its publishers each of them contains. A search then costs one array access,
+ * The lists of publishers that searches name; equal lists are stored once. For each property, one pass over the lists
+ * that contain its publishers finds which of these publishers each list contains. A search then costs one array access,
  * however many names it lists.
  */
 
@@ -23,7 +23,7 @@ export class PublisherLists {
   #adverts: readonly AdvertFacts[] = [];
   /** Sets of the property's publishers; the first set is empty. */
   #sets: number[][] = [[]];
-  /** For each list, `#base` plus the position in `#sets` of the publishers that it contains; less for an empty set. */
+  /** By list, `#base` plus the position in `#sets` of the publishers that it contains; at most `#base` if none. */
   #setOf = new Int32Array(1024);
   /** Grows with each property, so that the sets of the previous property need not be cleared. */
   #base = 0;

@@ -2,9 +2,9 @@
  * Matches one property against all saved searches in memory, while searches are added and removed. The answer is
  * exactly that of `satisfies` in `domain/criteria`.
  *
- * The index filters and then refines. A search has a row of quantised columns for each place or area that it names
- * (`search-rows`). The kernel tests the rows for the property's location (`candidate-rows`). For the few rows that the
- * columns leave open, the record of the search (`criteria-record`) decides.
+ * The index filters and then refines. A search has rows of quantised columns, for example one for each area that it
+ * names (`search-rows`). The kernel tests the rows that the property's places, location and words select
+ * (`candidate-rows`). For the few rows that the columns leave open, the record (`criteria-record`) decides.
  */
 
 import { branchesOf, type Criteria, satisfies } from '../domain/criteria.ts';
@@ -73,7 +73,7 @@ export class SearchIndex {
   readonly #addresses = new SearchAddresses();
   /** The records of the other alternatives, for searches with more than one. */
   readonly #others = new Map<SearchNumber, readonly number[]>();
-  /** Criteria of the searches whose records are partial. */
+  /** Criteria of the searches whose records are partial (`criteria-record`). */
   readonly #unusual = new Map<SearchNumber, Criteria>();
   readonly #rows = new CandidateRows();
   readonly #searchRows = new SearchRows(this.#records, this.#expressions, this.#shapes);
@@ -92,7 +92,7 @@ export class SearchIndex {
     return this.#addresses.size;
   }
 
-  /** Keys of the combinations of points of interest that searches name. */
+  /** Keys (`combinationKey`) of the combinations of facility and attributes that searches name. */
   get combinations(): readonly string[] {
     const unusual = [...this.#unusual.values()].flatMap(requestedCombinations);
     return [...new Set([...this.#conditions.combinations, ...unusual])];

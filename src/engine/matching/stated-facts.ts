@@ -25,7 +25,7 @@ export class StatedFacts {
   readonly #ranges: (readonly number[] | undefined)[] = [];
   /** The facts without the adverts of excluded categories, by the bits of these categories. */
   readonly #parts = new Map<number, StatedFacts>();
-  /** By sets of publishers, see `publisher-lists`. */
+  /** The facts without the adverts by a set of publishers (`publisher-lists`), by the set. */
   readonly #partsWithout: StatedFacts[] = [];
   readonly #isBy: boolean[] = [];
   #isPublisherUnknown: boolean | null = null;

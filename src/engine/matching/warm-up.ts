@@ -1,6 +1,6 @@
 /**
- * Warms up the index. Code that has not run yet is ten times slower, and a search is inserted in one step. Without a
- * warm-up, the first search of maximum size would block a process that has just started for a tenth of a second.
+ * Warms up the index. Code that has not run yet is ten times slower, and nothing else runs while a search is inserted.
+ * Without a warm-up, the first search of maximum size would block a new process for a tenth of a second.
  */
 
 import { ANYTHING } from '../domain/criterion-table.ts';
@@ -8,9 +8,10 @@ import type { Polygon, Position } from '../domain/geo.ts';
 import { searchNumberOf } from '../domain/ids.ts';
 import type { SearchIndex } from './search-index.ts';
 
-/** Searches of each kind. With a quarter of the triangles, the first large search took up to three times as long. */
+/** Searches of each kind. */
 const SEARCHES = 12;
 const CORNERS = 200;
+/** With a quarter of the triangles, the first large search took up to three times as long. */
 const TRIANGLES = 400;
 /** Modulo 1, the multiples of these irrational numbers are evenly spread. */
 const [ACROSS, UP] = [Math.SQRT2, Math.sqrt(3)];

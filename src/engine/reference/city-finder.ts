@@ -1,6 +1,6 @@
 /**
- * Finds communes by codes or by the beginning of the name, in a scan of all 35,000 communes. The beginning of the name
- * of a former commune or a locality also finds its commune.
+ * Finds communes by codes or by the beginning of the name, in a scan of all 35,000 communes. The beginning of a former
+ * name, or of the name of a former commune or a locality, also finds the commune.
  */
 
 import type { City } from '../domain/city.ts';
@@ -25,7 +25,7 @@ export interface CityFilter {
 }
 
 export interface CityPage {
-  /** The default is `relevance`: the order of `relevanceAmong`, then by name (leading communes by inhabitants). */
+  /** The default is `relevance` (`relevanceAmong`). Ties: by inhabitants in its first position, otherwise by name. */
   readonly order?: 'relevance' | 'name' | 'id';
   readonly direction?: 'asc' | 'desc';
   readonly offset: number;
@@ -34,7 +34,7 @@ export interface CityPage {
 
 export interface FoundCity {
   readonly city: City;
-  /** The name of a former commune or locality, if the text matched this instead of the city's own name; else null. */
+  /** The former name or the locality that the text matched instead of the city's own name; else null. */
   readonly matchedName: string | null;
 }
 

@@ -1,7 +1,7 @@
 /**
  * Locates communes by their outlines or, within Paris, Lyon and Marseille, by the outlines of the arrondissements. Uses
- * centres where outlines do not decide: within communes that were separated after the outlines were drawn, and in
- * overseas collectivities, which have no outlines (decisions, section 5).
+ * centres where outlines do not decide (decisions, section 5). Some communes were separated after the outlines were
+ * drawn, and overseas collectivities have no outlines.
  */
 
 import { distanceKm, isInPolygon, type Polygon } from '../domain/geo.ts';
@@ -87,7 +87,7 @@ export function locateCommunes(source: LocationSource) {
   return {
     /** The centres of a commune, the main centre first; empty if no centre is known. */
     centresOf,
-    /** The commune of the point, even at sea within `COAST_KM` of its coast; null abroad and farther out. */
+    /** The commune of the point, even if it is at sea near the coast (`CommuneOutlines.at`); null if there is none. */
     communeAt(at: Centre) {
       const insee = outlines.at(at.lat, at.lon);
       if (insee === null) return nearestCentre(apart.filter(mayHold(at)), at, CENTRE_RADIUS_KM);
@@ -109,7 +109,7 @@ export function locateCommunes(source: LocationSource) {
   };
 }
 
-/** True unless the point is outside the territory of a commune without an outline. */
+/** Whether a commune without an outline may contain the point, by the territory of its department. */
 function mayHold({ lat, lon }: Centre): (commune: CommuneRecord) => boolean {
   return ({ departmentCode }) => {
     const territory = TERRITORIES[departmentCode];

@@ -78,7 +78,7 @@ export class CommuneNames {
     const others = commune.otherNames
       .map((name) => ({ ...keyedName(name), name }))
       .filter(({ key }) => key !== own.key)
-      // La Poste lists the communes that became Évry-Courcouronnes as localities.
+      // A part of the own name is a former name: La Poste lists Évry as a locality of Évry-Courcouronnes.
       .map(({ name, key, bare }) => {
         const isFormer = commune.formerNames.includes(name) || ` ${own.key} `.includes(` ${key} `);
         return { name, key, bare, isFormer };
@@ -198,8 +198,8 @@ const REST = 3;
 
 /**
  * Returns a function for the sort position of a match. Whole names precede others, and own names precede other whole
- * names. Three kinds of communes precede all of them: much larger communes that begin with the name or had it, larger
- * communes that begin with it and had it, and, if no commune has the name today, larger communes that begin with it.
+ * names. A larger commune that begins with the name and had it precedes all of them. A much larger commune needs only
+ * one of the two. If no commune has the name today, a larger commune need only begin with it.
  */
 export function relevanceAmong(matches: Iterable<NameMatch>): (match: NameMatch) => number {
   let [own, other] = [-1, -1];

@@ -153,7 +153,6 @@ function indexBoxes({ starts, xs, ys }: Outlines, arcs: readonly (readonly numbe
   return boxes;
 }
 
-/** The arcs of each commune's outline. */
 function arcsByCommune({ insees, inside, beyond }: Outlines): readonly (readonly number[])[] {
   const arcs = insees.map((): number[] => []);
   for (let arc = 0; arc < inside.length; arc++) {

@@ -1,7 +1,7 @@
 /**
  * Reads the official list of communes, departments and regions (INSEE's Code officiel géographique, from the package
- * `@etalab/decoupage-administratif`) as small records. The package's main entry cannot be imported and would parse
- * every file, so this module reads only the three relevant files.
+ * `@etalab/decoupage-administratif`) as small records. The package's main entry expects all its files in the working
+ * directory, so this module reads the three relevant files itself.
  */
 
 import { readFile } from 'node:fs/promises';

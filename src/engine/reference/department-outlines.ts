@@ -8,13 +8,13 @@ const OTHER_DEPARTMENT = -3;
 export interface DepartmentOutlines extends Pick<Outlines, 'attribution' | 'scale' | 'translate'> {
   readonly communes: readonly (readonly [insee: string, name: string])[];
   /**
-   * Each line is stored once: the index of the commune on one side, the other side (a commune or a negative code), then
-   * the steps from corner to corner. The first step starts at the first corner of the previous line.
+   * Each line is stored once. It has the index of the commune on one side, the other side (a commune or a negative
+   * code), and the steps between corners. The first step starts at the first corner of the previous line.
    */
   readonly lines: readonly (readonly number[])[];
 }
 
-/** `nameOf` returns null for a commune outside the department. The result is null if no commune has an outline. */
+/** `nameOf` returns null for a commune outside the department. Null if no commune of the department has an outline. */
 export function departmentOutlines(
   { attribution, scale, translate, insees, inside, beyond, starts, xs, ys }: Outlines,
   nameOf: (insee: string) => string | null,

@@ -1,8 +1,8 @@
 /**
  * Completes the name of a place: finds cities, departments and zip codes with a word that equals or begins with each
- * typed word. Names of former communes and localities also find their commune. A sorted list of all words refers to the
- * places. A place with the typed code precedes the others, which are sorted by relevance (`relevanceAmong`), then by
- * kind of name and number of inhabitants.
+ * typed word. Former names, and names of former communes and localities, also find the commune. A sorted list of all
+ * words refers to the places. A place with the typed code precedes the others, which are sorted by relevance
+ * (`relevanceAmong`), then by kind of name and number of inhabitants.
  */
 
 import { foldWords } from '../domain/text.ts';
@@ -26,7 +26,7 @@ export interface CompletedPlace {
   /** Ids of the communes with this zip code; empty for other types. */
   readonly cityIds: readonly number[];
   readonly cityNames: readonly string[];
-  /** The name of a former commune or locality, if the text matched this instead of the place's own name; else null. */
+  /** The former name or the locality that the text matched instead of the place's own name; else null. */
   readonly matchedName: string | null;
 }
 

@@ -100,12 +100,11 @@ export function articleOf(officialName: string): string {
   return /^(?:L'|(?:Le|La|Les|Los|Aux)(?= ))/.exec(officialName)?.[0] ?? '';
 }
 
-/** `folded` is a folded name. */
 export function withoutArticle(folded: string): string {
   return folded.replace(/^(?:l|le|la|les|los|aux) /, '');
 }
 
-/** Converts La Poste's `ST ETIENNE` to `Saint Etienne`; other names are unchanged. */
+/** Converts La Poste's `ST ETIENNE` to `Saint Etienne`; a name with a lower-case letter is unchanged. */
 export function nameForPeople(name: string): string {
   if (name !== name.toUpperCase()) return name;
   const words = foldWords(name).map((word) => fullWordOf(word) ?? word);

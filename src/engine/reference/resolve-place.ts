@@ -1,7 +1,7 @@
 /**
- * Resolves the commune of an advert (decisions, section 5): by its INSEE code; else by any two of zip code, name and
- * coordinates that agree; else by coordinates, zip code or name alone, in this order. Each step is tried only if the
- * previous step found nothing.
+ * Resolves the commune of an advert (decisions, section 5). The INSEE code decides, else any two of zip code, name and
+ * coordinates that agree. Otherwise coordinates, zip code or name alone decide, in this order. Each step is tried only
+ * if the previous step found nothing.
  */
 
 import type { City, ResolvedPlace, ResolvePlace } from '../domain/city.ts';
@@ -21,7 +21,7 @@ export interface PlaceResolverParts extends Pick<CommuneLocations, 'communeAt' |
 
 /** A name and coordinates agree if the coordinates are within this distance of the commune's outline. */
 const NAME_RADIUS_KM = 5;
-/** The same for a zip code and coordinates. */
+/** A zip code and coordinates agree if the coordinates are within this distance of a commune with the zip code. */
 const ZIPCODE_RADIUS_KM = 30;
 
 const NO_NAME: PlaceReading = { key: '', code: null };

@@ -10,7 +10,7 @@ export function arrayLiteral(values: readonly Element[]): string {
 
 type ElementKey<T> = { readonly [K in keyof T]-?: T[K] extends Element ? K : never }[keyof T];
 
-/** Returns an array literal for each named member, with the member's value in every row. */
+/** Returns an array literal for each named member, with the values of that member in all rows. */
 export function memberArrays<T>(rows: readonly T[], ...names: readonly ElementKey<T>[]): readonly string[] {
   return names.map((name) => arrayLiteral(rows.map((row) => row[name] as Element)));
 }
@@ -18,7 +18,7 @@ export function memberArrays<T>(rows: readonly T[], ...names: readonly ElementKe
 /** JSON text cannot contain this character (RFC 8259, section 7). */
 const RECORD_SEPARATOR = '\x1e';
 
-/** Joins texts without `RECORD_SEPARATOR`, for example JSON, into one parameter, which `jsonTexts` splits. */
+/** Joins texts that do not contain `RECORD_SEPARATOR`, such as JSON, into one parameter. `jsonTexts` splits it. */
 export function joinedJson(texts: readonly string[]): string {
   return texts.join(RECORD_SEPARATOR);
 }

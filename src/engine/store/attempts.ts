@@ -1,4 +1,4 @@
-/** The log of attempts, and the effect of each one on its delivery. */
+/** The log of attempts, and the effect of each attempt on its delivery. */
 
 import type { AfterAttempt, AttemptOutcome, DueDelivery, Lane, NewDelivery } from '../domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
@@ -69,8 +69,8 @@ export function attemptsUnderWay(gone: string): string {
 }
 
 /**
- * Locks a resent row after any outcome of its attempt, so that no other resend moves the row before the next
- * statement reads its endpoint. Deletes delivered rows before it writes the log: if two couriers have made attempts of
+ * Updates, and thereby locks, each row for which a resend was requested. So no other resend moves the row before the
+ * next statement reads its endpoint. Deletes delivered rows before it writes the log: if two couriers have attempted
  * the same delivery, both then wait for its row first. Otherwise one could wait for the row and the other for the log,
  * which is a deadlock.
  */
@@ -135,7 +135,7 @@ const heldAt = (endpoint: string, limit: number): string => `
 const heldBeside = (side: '<' | '>'): string => heldAt(`hashtext(endpoint_key) ${side} hashtext(settled.key)`, 32);
 
 /**
- * Releases the first held delivery of each match at each of its endpoints, because its predecessor may have just ended.
+ * Releases the first held delivery of each match at each endpoint. The delivery that held it back may have just ended.
  * Reads at most 64 held rows of other endpoints; the scan for expired holds finds the rest. This is a separate
  * statement after those that lock the settled rows. A claim locks the predecessor of each row that it marks as held
  * (delivery-claims.ts), so this statement sees the row. The condition on the lane is `<=`: with `=`, the order would be

@@ -18,7 +18,7 @@ export const FINISHED_AT = `case when ${IS_CANCELLED} then coalesce(s.silenced_a
 /** The assignments of an update that silences a search. */
 export const SILENCE = 'generation = generation + 1, silenced_at = clock_timestamp()';
 
-/** `parameter` is a state, for example `$2`. Compares `d.state` itself, so that an index on the state can be used. */
+/** SQL: whether `d` is in the state `parameter`, for example `$2`. Compares `d.state` itself, so that indexes apply. */
 export function isInState(parameter: string): string {
   return `(${parameter} = 'cancelled' and (d.state = 'cancelled' or ${IS_CANCELLED})
     or ${parameter} <> 'cancelled' and d.state = ${parameter} and not ${IS_CANCELLED})`;
@@ -30,7 +30,7 @@ export interface MarkedSearch {
   readonly markedAgoMs: number;
 }
 
-/** Ordered by the time of the mark, the oldest first. Served by searches_silenced. */
+/** The searches that were marked first, in this order. Served by searches_silenced. */
 export async function readMarkedSearches(client: Queryable, limit: number): Promise<readonly MarkedSearch[]> {
   const { rows } = await client.query<MarkedSearch>(
     `select number, generation, extract(epoch from clock_timestamp() - silenced_at)::float8 * 1000 as "markedAgoMs"

@@ -133,7 +133,7 @@ export async function createApiKey(
     [randomUuid(), clientId, name, prefix, hashOf(key)],
   );
   const [apiKey] = rows;
-  if (apiKey === undefined) throw new ClientUnknownError(`no client ${clientId}`);
+  if (apiKey === undefined) throw new ClientUnknownError(`There is no client with the id ${clientId}.`);
   return { key, apiKey };
 }
 

@@ -3,15 +3,16 @@
 import { randomUuid } from '../domain/ids.ts';
 import { passed } from './claim-fence.ts';
 import type { Queryable } from './database.ts';
+import { TIMELINE } from './intake-leader.ts';
 
-/** Identifies this process, because a restored database may give the number of a living courier to another one. */
+/** Identifies this process: a restored database may give the number of a living courier to another process. */
 export const PROCESS = randomUuid();
 
 export interface CourierHeartbeat {
   readonly number: number;
   readonly beat: string;
-  /** A counter that is incremented when an endpoint is paused or resumed. */
-  readonly pauses: number;
+  /** Changes when an endpoint is paused or resumed, and when a standby is promoted, which may lack the last changes. */
+  readonly pauses: string;
 }
 
 /** SQL for each transaction that changes a pause. Locks in key order, so that such transactions do not deadlock. */
@@ -38,7 +39,7 @@ export async function writeHeartbeat(client: Queryable, number: number): Promise
   });
   const { rows } = await client.query<CourierHeartbeat>({
     name: 'couriers',
-    text: 'select number, beat, pauses from couriers',
+    text: `select number, beat, concat(pauses, '@', ${TIMELINE}) as pauses from couriers`,
   });
   return rowCount === 1 ? rows : rows.filter((courier) => courier.number !== number);
 }

@@ -32,7 +32,7 @@ export class CorkedSocket extends Socket {
 export interface DatabaseServers {
   /** The URL of one server, because the client library does not support several. */
   readonly url: string;
-  /** The `stream` of a client. If there is a choice of servers, it connects to the one that accepts writes. */
+  /** Creates the `stream` of a client. If there are several servers, it connects to the one that accepts writes. */
   readonly openSocket: (client?: { readonly ssl?: unknown }) => Socket;
 }
 
@@ -59,7 +59,7 @@ interface ServerAddress {
 const PORT = 5432;
 const READ_ONLY = '25006';
 const ANSWER_MAX_MS = 3_000;
-/** The supported values of `target_session_attrs`. Others select servers that refuse writes. */
+/** The supported values of `target_session_attrs`. The other values may select a server that refuses writes. */
 const SESSION_ATTRIBUTES = ['any', 'read-write', 'primary'];
 
 /** Throws `DatabaseUrlError`. */
@@ -141,7 +141,7 @@ class Choice {
     });
   }
 
-  /** Forgets the choice. Called when a connection has broken. */
+  /** Forgets the choice `known`, unless another choice has replaced it. */
   forget(known: Promise<ServerAddress> | null = this.#known): void {
     if (this.#known === known) this.#known = null;
   }
@@ -235,7 +235,7 @@ export class DatabaseUnreachableError extends Error {
   readonly code = 'DATABASE_UNREACHABLE';
 }
 
-/** What the operator can do, by SQLSTATE (PostgreSQL, Appendix A). */
+/** Remedies for the operator, by SQLSTATE (PostgreSQL, Appendix A). */
 const REMEDIES: Readonly<Record<string, string>> = {
   [READ_ONLY]: 'Promote a standby, or name the primary in DATABASE_URL.',
   '28P01': 'Correct the user and password in DATABASE_URL.',

@@ -56,7 +56,7 @@ export interface DatabaseOptions {
   readonly plans?: keyof typeof PLANS;
   /** The time after which PostgreSQL cancels a statement; never by default. */
   readonly statementTimeoutMs?: number;
-  /** Called when an idle connection has broken. The pool opens another one on demand. */
+  /** Called when an idle connection has broken. The pool opens another connection on demand. */
   readonly onConnectionLost?: (error: Error) => void;
 }
 
@@ -182,11 +182,11 @@ export async function pipelinedTransaction<T>(
   }
 }
 
-/** Refuses statements after `work` has settled: they would run outside the transaction or in another one. */
+/** Refuses statements after `work` has settled: they would run in another transaction or in none. */
 async function withinWork<T>(client: pg.PoolClient, work: (client: Queryable) => Promise<T>): Promise<T> {
   let hasEnded = false;
   const query = (...statement: Parameters<typeof client.query>) =>
-    hasEnded ? Promise.reject(new Error('the transaction has ended')) : client.query(...statement);
+    hasEnded ? Promise.reject(new Error('the transaction has ended, so nothing was sent')) : client.query(...statement);
   try {
     return await work({ query: query as Queryable['query'] });
   } finally {
@@ -199,7 +199,7 @@ function withTexts({ name, text, values }: Statement): pg.QueryConfig {
   return { name, text, values: values.map((value) => (value instanceof Date ? value.toISOString() : value)) };
 }
 
-/** Throws if the client library could not write a statement: the library itself would send the next or the commit. */
+/** Throws if the client library could not write a statement. The library itself would go on with the commit. */
 function sendAll(client: pg.PoolClient, statements: readonly Statement[]): readonly Promise<pg.QueryResult>[] {
   let unsent: Error | null = null;
   const send = (statement: pg.QueryConfig): Promise<pg.QueryResult> => {

@@ -33,7 +33,7 @@ function valuesOf({ ids, subject, reason, from, before }: DeadLetterFilter): unk
   return [ids, subject, reason, from, before];
 }
 
-/** Dead letters below `belowId`, newest first. */
+/** Dead letters with ids below `belowId`, newest first. */
 export async function listDeadLetters(
   database: Queryable,
   filter: DeadLetterFilter,
@@ -48,7 +48,7 @@ export async function listDeadLetters(
   return rows;
 }
 
-/** Dead letters above `aboveId` with their bodies, oldest first. */
+/** Dead letters with ids above `aboveId`, and their bodies, oldest first. */
 export async function readDeadLettersAbove(
   database: Queryable,
   filter: DeadLetterFilter,

@@ -55,7 +55,7 @@ function rowOf({ stream, sequence, subject, headers, bytes, reason, failedKey }:
   };
 }
 
-/** Those of `sequences` that are dead letters. `streamNumber`: see `intake_position`. Served by the unique index. */
+/** Those `sequences` that are dead letters of the numbered stream (`NumberedStream`). Served by the unique index. */
 export async function readDeadLettersOf(
   client: Queryable,
   stream: string,

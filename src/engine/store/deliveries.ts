@@ -25,7 +25,7 @@ export function laneOf(number: number): Lane {
   return number === LANE.due_again ? 'retry' : 'first';
 }
 
-/** Inserts rows into `deliveries` and `open_deliveries`, with one statement for each share. */
+/** Inserts rows into `deliveries` and `open_deliveries`, with one statement per share (`statementShares`). */
 export function insertDeliveries(
   deliveries: readonly (NewDelivery & { readonly endpointKey: string })[],
 ): readonly Statement[] {

@@ -62,7 +62,7 @@ function conditionsOf(
   return { condition, values: [endpointKey, state, kind, channel, from, before] };
 }
 
-/** Deliveries that were created before `belowId`, newest first. */
+/** Deliveries that were created before the delivery `belowId`, newest first. */
 export async function listAdminDeliveries(
   database: Queryable,
   filter: AdminFilter,

@@ -156,10 +156,10 @@ type ClaimRow = { readonly id: Uuid } & (
 );
 
 /**
- * Claims the due deliveries among `ids` for one attempt each. Claims none if `holder` was declared dead. Otherwise the
- * next courier's death would abort the attempts, and their matches would continue too early. `startedAt`, which
- * `webhook-timestamp` shows, is `now` plus the duration of the claim, by the clock of this process. PostgreSQL's clock
- * may be hours off, and receivers refuse webhooks whose time differs from theirs. Served by the primary keys.
+ * Claims the due deliveries among `ids` for one attempt each. Claims none if `holder` was declared dead, as another
+ * courier would abort them (`readAbandoned`) during their attempts. `startedAt`, which `webhook-timestamp` shows, is
+ * `now` plus the duration of the claim, by the clock of this process. PostgreSQL's clock may be hours off, and
+ * receivers refuse webhooks whose time differs from theirs. Served by the primary keys.
  */
 export async function claimDeliveries(
   database: Database,

@@ -1,6 +1,6 @@
 /**
- * A client's filters for its deliveries, as conditions on a delivery `d` and its search `s`. Queries scan only the rows
- * of a search or a match, through an index, or at most `LISTED_MAX` rows of a client.
+ * Filters of clients and operators, as conditions on a delivery `d` and its search `s`. Queries scan only the rows of
+ * searches or matches, through an index, or at most `LISTED_MAX` rows of a client.
  */
 
 import type { EventKind } from '../domain/codes.ts';
@@ -73,7 +73,7 @@ export function timeCondition(column: string, { from, to }: TimeRange): string {
   return bounds.length === 0 ? 'true' : bounds.join(' and ');
 }
 
-/** Where a query looks for deliveries: a search, or a match and the time in which it was notified. */
+/** The range in which a query finds deliveries: a search, or a match and the time in which it was notified. */
 export interface DeliveryTarget {
   readonly searchNumber: SearchNumber;
   readonly matchId: Uuid | null;

@@ -48,7 +48,7 @@ export async function listOwnEndpoints(
   );
   const [{ total, page } = { total: 0, page: null }] = rows;
   const endpoints = (page ?? []).map((row) => ({ ...row, key: endpointKeyOf(clientId, row.url), stored: row.key }));
-  // Keys contain only the last digits of a client's id, so different clients may match each other's endpoints.
+  // Keys contain only the last digits of a client's id, so some rows may be endpoints of another client.
   return { endpoints: endpoints.filter(({ key, stored }) => stored === null || stored === key), total };
 }
 

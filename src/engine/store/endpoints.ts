@@ -100,9 +100,9 @@ export interface DeadEndpoint {
 
 /**
  * Pauses the dead endpoints among `keys` (decisions, section 6). An endpoint is dead after 20 failures in a row over
- * `days` days (0: never), or after three 410s in a row over an hour. If others were tried since the first failure and
- * none has succeeded, the fault is in our own network, and none is paused. Deliveries that wait for a paused endpoint
- * are released after their waiting time. Served by the primary key. Reads all endpoints only if one seems dead.
+ * `days` days (0: never), or after three 410s in a row over an hour. If other endpoints were tried since the first
+ * failure and all failed, the cause is Vigie's own network, and none is paused. Deliveries that wait for a paused
+ * endpoint are released after their waiting time. Served by the primary key. Reads all endpoints if one seems dead.
  */
 export async function pauseDeadEndpoints(
   client: Queryable,
@@ -130,7 +130,7 @@ export async function pauseDeadEndpoints(
   return rows;
 }
 
-/** SQL: whether an endpoint's failures have a cause other than our network. `row` has `key` and `failing_since`. */
+/** SQL: whether an endpoint's failures have a cause other than Vigie's network. `row` has `key` and `failing_since`. */
 function isFaultOfItsOwn(row: string): string {
   return `(exists (select from endpoints o where o.last_success_at >= ${row}.failing_since)
     or not exists (
@@ -215,7 +215,7 @@ async function releaseHeldBehind(client: Queryable, key: string): Promise<readon
   return rows.map((row) => ({ ...row, lane: 'first' }));
 }
 
-/** Assignments that reset the series of failures. Until a 200, all couriers together make one attempt at a time. */
+/** Assignments that end the pause after failures. Until a 200, all couriers together make one attempt at a time. */
 const RESUMED = `failures_paused_at = null, failure_streak = 0, failing_since = null, gone_at = '{}', concurrency = 1,
   is_resuming = length(key) > ${URL_DIGITS}`;
 

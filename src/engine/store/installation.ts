@@ -1,4 +1,4 @@
-/** How a database is identified on NATS. */
+/** The namespace and the label that identify a database on NATS. */
 
 import type { Uuid } from '../domain/ids.ts';
 import { type DatabaseLabel, NO_NAMESPACE } from '../domain/namespace.ts';

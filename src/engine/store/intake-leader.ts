@@ -27,14 +27,14 @@ export type Term = string;
 export const TIMELINE = 'left(pg_walfile_name(pg_current_wal_lsn()), 8)';
 /**
  * The current `Term`. A standby has the same number as its primary, so only the timeline ends the term at a promotion.
- * Otherwise the leader would go on until it noticed the loss of its session, and store a position after messages that
- * it had acknowledged and the standby lacks. Nothing would ever take them in again.
+ * Otherwise the leader would go on until it noticed the loss of its session. It would store a position after
+ * acknowledged messages that the standby lacks. Nothing would ever take them in again.
  */
 export const CURRENT_TERM = `concat(intake_leader.term, '/', ${TIMELINE})`;
 
 export type LeaderSession = Awaited<ReturnType<typeof openLeaderSession>>;
 
-/** The term of a recording transaction is over. Another instance leads and records the messages. */
+/** The term of a recording transaction is over. The next term takes in the messages that were not recorded. */
 export class TermOverError extends Error {
   readonly code = 'TERM_OVER';
 }
@@ -93,7 +93,7 @@ export async function openLeaderSession(
     get isLost() {
       return isLost;
     },
-    /** Begins a term. Resolves with its number, or null if another instance leads. Rejects if the session is lost. */
+    /** Begins a term and resolves with it, or with null if another instance leads. Rejects if the session is lost. */
     async campaign(): Promise<Term | null> {
       const { rows } = await client.query(`select pg_try_advisory_lock(${LEADER_LOCK}) as leads`);
       if (rows[0]?.leads !== true) {
@@ -122,7 +122,7 @@ export async function openLeaderSession(
   };
 }
 
-/** After `start`, sends a heartbeat every second, never two at once. A session that runs a statement is not idle. */
+/** After `start`, sends a heartbeat every second, never two at once. A session with a slow heartbeat is not silent. */
 function createHeartbeat(
   client: pg.Client,
   onLost: () => void,
@@ -166,7 +166,7 @@ export async function holdTerm(client: Queryable, term: Term): Promise<number> {
     values: [term],
   });
   const [held] = rows;
-  if (held === undefined) throw new TermOverError(`term ${term} is over: another instance is the leader`);
+  if (held === undefined) throw new TermOverError(`term ${term} is over: another term began or PostgreSQL failed over`);
   return held.sequenceFloor;
 }
 

@@ -1,7 +1,7 @@
 /**
  * The position up to which the stream of adverts is recorded in this database. The stream's consumer also stores a
- * position, but a restored database is older than that position. The messages in between would then never be taken in
- * again. The position in this table is restored together with the database.
+ * position, but a restored database is older. If intake continued at the consumer's position, it would skip the
+ * messages in between. The position in this table is restored together with the database.
  */
 
 import type { Queryable, Statement } from './database.ts';
@@ -114,7 +114,7 @@ export async function noteClockBehind(database: Queryable, ms: number): Promise<
   );
 }
 
-/** What a term finds when it begins. The stream's clock is right at that time. */
+/** The state that a new term has found (`findIntakeStart`). The stream's clock is right at that time. */
 export interface FoundStart {
   readonly stream: NumberedStream;
   readonly clockBehind: ClockBehind;
@@ -131,8 +131,8 @@ const RESTORED_ABOVE = 1_000_000;
 /** Added for each second since the copy, so that a second restore of the same copy begins above the first. */
 const RESTORED_ABOVE_PER_SECOND = 10;
 /**
- * The floor never exceeds this number. A wrong clock, or a stream that is replaced again and again, would otherwise
- * raise it above the largest integer, and no term could begin any more.
+ * The floor never exceeds this number. Otherwise a wrong clock, or a stream that is often replaced, could raise it
+ * above the largest integer. No term could then begin any more.
  */
 const FLOOR_MAX = 2_000_000_000;
 

@@ -1,8 +1,8 @@
-/** SQL for e-mail: whether a search sends e-mails, and the choices of its recipient, served by the primary key. */
+/** SQL for e-mail: whether a search sends e-mails, and the choices of its recipient. */
 
 import type { MailRules, RecipientChoice } from '../domain/mail.ts';
 
-/** Whether recipient `key` has made a choice of one of `kinds`. `key` and `scope` are SQL. */
+/** Whether recipient `key` has made a choice of these kinds. `key` and `scope` are SQL. Served by the primary key. */
 export function hasChosen(key: string, kinds: readonly RecipientChoice['kind'][], scope = "'sender'"): string {
   return `exists (select from mail_choices where recipient_key = ${key}
     and kind in ('${kinds.join("', '")}') and scope = ${scope} and value = 'true')`;

@@ -8,6 +8,7 @@ import { LAND } from '../domain/codes.ts';
 import { type MarketPrice, type Medians, marketKey, NO_MEDIANS } from '../domain/market-prices.ts';
 import { MARKET_SIZE_MIN, type Market } from '../domain/price-coherence.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
+import { TIMELINE } from './intake-leader.ts';
 
 const COMPARED_SURFACE = `case when property_type = ${LAND} then land_surface else surface end`;
 
@@ -17,7 +18,7 @@ const WHOLE_CITY = `case
   when insee_code between '69381' and '69389' then '69123'
   when insee_code between '13201' and '13216' then '13055' end`;
 
-/** A live property counts in the market of each code. A join with an array of codes would take twice as long. */
+/** A live property counts in a market for each of its codes. A join with an array would take twice as long. */
 const PLACED = ['insee_code', WHOLE_CITY, 'department_code']
   .map((code) => `select ${code} as code, transaction_type, property_type, price from priced where is_live`)
   .join(' union all ');
@@ -78,7 +79,7 @@ export async function computeMedians(database: Database): Promise<number> {
 
 /** If both tables are empty, every member but `newest` is null. */
 interface MarketRow extends Omit<MarketPrice, 'name'> {
-  /** The revisions of both tables. */
+  /** The revisions of both tables, and the timeline, because a promoted standby may use revisions again. */
   readonly newest: string;
   /** Null for the market of one type. */
   readonly isLand: boolean | null;
@@ -87,7 +88,8 @@ interface MarketRow extends Omit<MarketPrice, 'name'> {
 /** Returns no row if nothing has changed since the revisions $1. Reads two small tables by sequential scans. */
 const READ_CHANGED = `
   select newest, stored.* from (
-    select concat((select max(revision) from market_medians), '/', (select max(revision) from market_prices)) as newest
+    select concat_ws('/', ${TIMELINE}, (select max(revision) from market_medians),
+      (select max(revision) from market_prices)) as newest
   ) as revisions left join (
     select department_code as code, transaction_type as "transactionType", is_land as "isLand",
       null as "propertyType", median, null as count, changed_at as "changedAt"

@@ -13,7 +13,7 @@ const CLASSES: ReadonlySet<string> = new Set([
   '28', // the server refuses the credentials, for example during a change of the password
   '40', // transaction rolled back: serialization, deadlock, completion unknown
   '53', // insufficient resources: connections, memory, disk
-  '57', // operator intervention, shutdown, crash, start, time-out
+  '57', // operator intervention, shutdown, crash, start, timeout
   '58', // system error, mostly of the disk
 ]);
 

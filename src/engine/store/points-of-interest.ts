@@ -1,6 +1,6 @@
 /**
  * Points of interest by source. A transaction replaces all points of a source, so a reader sees either the old points
- * or the new ones. A process compares `pointsRevision` to find out whether its copy in memory is outdated.
+ * or the new points. A process compares `pointsRevision` to find out whether its copy in memory is outdated.
  */
 
 import { FACILITIES, type Facility, type PointOfInterest } from '../domain/point-of-interest.ts';
@@ -80,7 +80,7 @@ async function claimSource(client: Queryable, source: string): Promise<number> {
     [source],
   );
   const [row] = rows;
-  if (row === undefined) throw new Error(`source ${source} was not claimed`);
+  if (row === undefined) throw new Error(`PostgreSQL returned no row for the source ${source}`);
   return row.id;
 }
 

@@ -45,7 +45,7 @@ export type MessageDigest = Pick<IntakeMessage, 'propertyUuid' | 'advertUuid' | 
 /**
  * Locks the known properties of `messages`, in key order so that batches do not deadlock. Reads their states, except
  * large ones and those of properties whose messages all repeat the last message of their advert. If an advert has
- * several messages, the last one is compared. Served by the primary key.
+ * several messages, the last message is compared. Served by the primary key.
  */
 export async function lockProperties(
   client: Queryable,

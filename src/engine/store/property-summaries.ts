@@ -102,7 +102,7 @@ function assignments(source: string): string {
 /** Maximum number of properties read for a key. More have it only if a crawler gives all its adverts the same URL. */
 const FOUND_MAX = 100;
 
-/** How a request names a property. Exactly one member is not null. */
+/** The property that a request names. Exactly one member is not null. */
 export interface WantedProperty {
   readonly property: Uuid | null;
   /** The UUID of one of its adverts. */
@@ -143,7 +143,7 @@ async function findByKey(
     [key],
   );
   let newest: { readonly stored: StoredProperty; readonly crawledAt: string } | null = null;
-  // Reads one at a time, because each may have megabytes. The order is not final: `crawls` also has expiries.
+  // Reads one by one, as each may have megabytes. `crawls` also has times of expiry, so the order is approximate.
   for (const { uuid, crawledAt: latest } of rows) {
     if (newest !== null && newest.crawledAt >= (latest ?? '')) break;
     const stored = await readProperty(database, uuid);

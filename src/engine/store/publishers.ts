@@ -1,15 +1,15 @@
 /** Names of professional publishers and agencies in recent adverts, for completion. Never names of individuals. */
 
-import { publisherPrefix } from '../domain/publisher-criteria.ts';
+import { publisherKey, publisherPrefix } from '../domain/publisher-criteria.ts';
 import { joinedJson, jsonTexts } from './array-literal.ts';
 import type { Queryable, Statement } from './database.ts';
 
-/** Days after the last advert. */
+/** Days for which a name is kept after its last advert. */
 const KEPT_DAYS = 90;
 /** Above every other character in the collation "C". */
 const LAST_CHARACTER = '\u{10ffff}';
 
-/** Names by their keys. A row is written at most once a day. Served by the primary key. */
+/** `names`: the names of publishers, by key. A row is written at most once a day. Served by the primary key. */
 export function insertPublishers(names: ReadonlyMap<string, string>): readonly Statement[] {
   if (names.size === 0) return [];
   return [
@@ -27,14 +27,19 @@ export function insertPublishers(names: ReadonlyMap<string, string>): readonly S
   ];
 }
 
-/** Names that begin with `name`, both folded and without a leading legal form, in order. Served by the primary key. */
+/**
+ * Names that begin with `name`, both folded and without a leading legal form, in order. They include the publisher that
+ * `name` denotes, because its key has no legal form at the end. Served by the primary key.
+ */
 export async function findPublishers(database: Queryable, name: string, max: number): Promise<readonly string[]> {
   const prefix = publisherPrefix(name);
   if (prefix === '') return [];
   const { rows } = await database.query<{ readonly name: string }>(
-    `select name from publishers
-     where key >= $1 and key < $2 and seen_on >= current_date - ${KEPT_DAYS} order by key limit $3`,
-    [prefix, `${prefix}${LAST_CHARACTER}`, max],
+    `select name from (
+       select * from publishers where key = $4 and key <> $1
+       union all select * from publishers where key >= $1 and key < $2
+     ) as found where seen_on >= current_date - ${KEPT_DAYS} order by key limit $3`,
+    [prefix, `${prefix}${LAST_CHARACTER}`, max, publisherKey(name)],
   );
   return rows.map((row) => row.name);
 }

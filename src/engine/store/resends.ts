@@ -1,7 +1,7 @@
 /**
- * Resends deliveries at the request of a client or an operator (decisions, section 11). The row stays the same, and so
- * do the id, bytes and sequence; the endpoint is the current one of the search. A final delivery begins a new series of
- * attempts. A delivery that is being sent does so after its attempt. A waiting delivery makes its next attempt now. The
+ * Resends deliveries at the request of a client or an operator (decisions, section 11). A delivery keeps its id, bytes
+ * and sequence, but is sent to the current endpoint of its search. A final delivery begins a new series of attempts. If
+ * a delivery is being sent, the new series begins after its attempt. A waiting delivery makes its next attempt now. The
  * numbers of attempts continue in the log.
  */
 

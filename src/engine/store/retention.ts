@@ -143,7 +143,7 @@ export async function* removeExpiredProperties(client: Queryable, before: Date):
 }
 
 /**
- * Removes searches that were deleted before `before` and have no deliveries, with their matches. Served by
+ * Removes searches that were deleted before `before` and have no deliveries, with their matches and changes. Served by
  * searches_deleted, deliveries_search, mail_items_search, matches_search and search_changes_search.
  */
 export async function* removeDeletedSearches(client: Queryable, before: Date): Batches {

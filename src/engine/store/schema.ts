@@ -1,8 +1,8 @@
 /**
- * How several versions can share a database. Most migrations only add something. So the older version can continue to
- * run while instances are restarted one by one, or start again after a rollback. Therefore a version accepts newer
- * migrations. A migration that removes something that older versions need calls `require_migration(number)`. It fails
- * while an older version runs. Afterwards no older version can start, and a running one ends at its next heartbeat.
+ * Migrates the database, which several versions may share. Most migrations only add something. So an older version can
+ * continue while instances are restarted one by one, and can start again after a rollback. Therefore a version accepts
+ * newer migrations. A migration that removes something that older versions need calls `require_migration(number)`. It
+ * fails while such a version runs. Afterwards no such version can start, and a running one ends at its next heartbeat.
  */
 
 import { createHash } from 'node:crypto';
@@ -73,7 +73,7 @@ export async function migrate(
   return { migrated: missing.map(({ name }) => name), unknown: run.filter((name) => !KNOWN.includes(name)) };
 }
 
-/** Throws `SchemaError` if the schema is older than the first migration. Accepts empty and newer ones. */
+/** Throws `SchemaError` if the schema is older than the first release. Accepts empty databases and newer schemas. */
 export async function assertNotFormer(database: Pick<pg.Client, 'query'>): Promise<void> {
   assertFirst(await readRun(database));
 }

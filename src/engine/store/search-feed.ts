@@ -26,7 +26,7 @@ export type OnSearch = (change: SearchChange) => Promise<void> | undefined;
 
 /** Searches per page. If all have the maximum size, a page takes seconds and a hundred megabytes of memory. */
 const PAGE_ROWS = 250;
-/** How long PostgreSQL waits for the reader. The time is generous, because the transaction locks no rows. */
+/** PostgreSQL waits for the reader up to this time, which is generous, because the transaction locks no rows. */
 const IDLE_MAX_MS = 60_000;
 
 const MEMBERS = `case when deleted_at is null then members end as members, notification_enabled as "isNotifying"`;
@@ -70,8 +70,8 @@ export async function changedSince(
 }
 
 /**
- * Whether `horizon` cannot follow `former`: transaction numbers went back because the database was restored, or a
- * standby was promoted, which may lack changes and has used their transaction numbers again.
+ * Whether `horizon` cannot follow `former`. Then the database was restored, or a standby was promoted, and transaction
+ * numbers went back. A promoted standby may lack changes and have used their numbers again.
  */
 export function isSetBack(horizon: SearchHorizon, former: SearchHorizon | null): boolean {
   if (former === null) return false;

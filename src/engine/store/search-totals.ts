@@ -43,7 +43,7 @@ const LOCK_CLASS = 0x5ea7;
 
 /**
  * Throws `SearchLimitError` if `added` would exceed a limit. Totals to which nothing is added are not checked. Until
- * the transaction ends, every other writer of this client gets `LockTakenError`, so two writers cannot both use the
+ * the transaction ends, every other call for this client throws `LockTakenError`, so two writers cannot both use the
  * last free capacity.
  */
 export async function requireRoom(
@@ -66,7 +66,7 @@ export async function requireRoom(
 
 /**
  * Throws `CombinationLimitError` if the searches of the client would name too many combinations. `number`: the search
- * to change; null for a new one. The caller must hold the lock of `requireRoom`. Served by searches_points.
+ * to change; null for a new search. The caller must hold the lock of `requireRoom`. Served by searches_points.
  */
 export async function requireCombinations(
   connection: Queryable,
@@ -162,8 +162,8 @@ const TRIES_MAX = 60;
 const lastOf = new Map<Uuid, Promise<unknown>>();
 
 /**
- * Runs `work` after all earlier writers of the client in this process. If another transaction has the lock, `work`
- * throws `LockTakenError` before it writes anything, and is retried. Throws the last error.
+ * Runs `work` after all earlier writers of the client in this process. If another transaction has a lock that `work`
+ * needs (SQLSTATE 55P03), `work` must roll back, and is then retried. Throws the last error.
  */
 export async function withWriteLock<T>(clientId: Uuid, work: () => Promise<T>): Promise<T> {
   const before = lastOf.get(clientId);

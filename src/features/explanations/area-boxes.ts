@@ -9,12 +9,12 @@ import { type PolygonBox as Box, boxOf } from '../../engine/matching/rows/area-g
 
 export type { Box };
 
-/** Covers rounding errors and the tolerance at the edges of polygons. */
+/** In degrees. Covers rounding errors and the tolerance at the edges of polygons. */
 const MARGIN = 1e-6;
 /** If there are more polygons than this, one box covers all of them. */
 const POLYGONS_MAX = 64;
 
-/** Boxes within the world, none wider than the world. */
+/** Boxes with valid longitudes and latitudes. */
 export function boxesOf({ circle, polygons }: Pick<Areas, 'circle' | 'polygons'>): readonly Box[] {
   const boxes = polygons.map(boxOf);
   const covering = boxes.length > POLYGONS_MAX ? [around(boxes)] : boxes;

@@ -1,7 +1,7 @@
 /**
- * Evaluates scanned properties by the criteria of a search. Texts are evaluated last: they are in the documents, which
- * are read only if the property is still relevant after all other criteria. Also computes when a property began to
- * satisfy a search (decisions, section 11).
+ * Evaluates scanned properties by the criteria of a search. Texts are evaluated last, because summaries lack them. They
+ * are read from the stored state if the property is still relevant after all other criteria. Also computes when a
+ * property began to satisfy a search (decisions, section 11).
  */
 
 import { yieldToOthers } from '../../engine/actor/waiting.ts';
@@ -41,7 +41,7 @@ export interface ExaminedProperty {
   readonly isSatisfiedWithoutExclusions: boolean;
 }
 
-/** Number of properties whose documents are read together. */
+/** Number of properties whose texts are read together. */
 const TEXTS_AT_ONCE = 50;
 
 /** The resources of a query. Its database statements end when the query is cancelled. */
@@ -137,8 +137,8 @@ function evaluated(
 }
 
 /**
- * When a property that satisfies `criteria` began to do so, in ISO 8601: the later of its creation and the last
- * recorded change of price or surface that made it satisfy them. Assumes that all other facts, the texts and the
+ * When a property that satisfies `criteria` began to do so, in ISO 8601. It is the later of the property's creation and
+ * the last recorded change of price or surface with that effect. Assumes that all other facts, the texts and the
  * medians have not changed.
  */
 export function satisfiedSince(
@@ -146,7 +146,7 @@ export function satisfiedSince(
   { summary, facts }: Pick<ExaminedProperty, 'summary' | 'facts'>,
   medians: Compared,
 ): string {
-  // Texts and location have not changed: a few numbers remain to be compared, in the alternatives whose texts hold.
+  // Locations and texts have not changed, so only the alternatives that they satisfy are compared with former numbers.
   const { excludedSiteCategories, excludedPublishers } = criteria;
   const alternatives = criteria.alternatives.filter(({ areas, expressions, orMissing }) =>
     satisfies({ ...ANYTHING, excludedSiteCategories, excludedPublishers, areas, expressions, orMissing }, facts),

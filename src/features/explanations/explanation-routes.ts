@@ -30,7 +30,7 @@ import { queriesOf } from './queries.ts';
 
 export const EXPLANATION_PARAMETERS = {
   property: referenceParameter('The property: its UUID or IRI.', 'documents/properties'),
-  advert: referenceParameter('One of its adverts: the UUID.', 'adverts'),
+  advert: referenceParameter('The UUID of an advert of the property.', 'adverts'),
   url: ADVERT_URL,
 } as const;
 
@@ -88,7 +88,7 @@ async function findSubject(wanted: WantedProperty, explaining: Explaining): Prom
   throw new Problem(404, REFUSALS.notHeld);
 }
 
-/** Null if the search has since been deleted. */
+/** Null if the search no longer exists. */
 export async function explain(
   number: SearchNumber,
   subject: Subject,

@@ -24,7 +24,7 @@ import { type PairRow, type RecordedVersion, readPair, readPropertyHistory, read
 
 export type Explaining = ReturnType<typeof explainingOf>;
 
-/** Follows the medians and the points of interest from now on. `points`: the index that has the names of points. */
+/** The data that all explanations share. `points`: the index that has the names of points of interest. */
 export function explainingOf(
   {
     database,
@@ -77,7 +77,7 @@ export async function explainPair(
   const subject = await withDistances(requested, criteria, explaining.followedPoints);
   const points = explaining.points();
   const evaluations = evaluate(criteria, subject.facts).map((one) =>
-    // The names of agencies are from contacts.
+    // The search hides contacts, and names of agencies are from contacts.
     members.hidePropertyContact && one.criterion === 'includedPublishers'
       ? { ...one, actual: [] }
       : withNames(one, subject.facts, points),
@@ -199,7 +199,7 @@ const WORDS: Readonly<Record<Language, Readonly<Record<PairReasonCode, Sentence>
     unsatisfied: () => 'The property does not match the search.',
     'price-incoherent': () => 'The property does not match the search: its price is not coherent.',
     'median-moved': ({ at }) => `The median price per m² of its market has changed since, on ${at}.`,
-    'not-notified': () => 'The search was not notified of it.',
+    'not-notified': () => 'No notification about the property was recorded.',
     began: ({ at }) => `The property began to match the search on ${at}.`,
     'began-with-advert': ({ at }) => `The property began to match the search on ${at}, when an advert appeared.`,
     'began-by-price': ({ at, was, is }) =>
@@ -215,9 +215,9 @@ const WORDS: Readonly<Record<Language, Readonly<Record<PairReasonCode, Sentence>
     left: () => 'It no longer matches.',
     'came-back': ({ at }) => `It stopped matching and matched again${on(' on ', at)}: a match is notified only once.`,
     'end-notified': ({ at, what }) => `The end of the match was notified on ${at} (criterion: ${what}).`,
-    'return-notified': ({ at }) => `Its return was notified on ${at}.`,
+    'return-notified': ({ at }) => `The return of the property was notified on ${at}.`,
     'not-subscribed': () => 'The search does not subscribe to the events that have occurred since.',
-    'no-endpoint': () => 'The search had no endpoint for it at that time: only the feed contains it.',
+    'no-endpoint': () => 'The search had no endpoint for the notification at that time: only the feed contains it.',
     cancelled: () => 'Deliveries were cancelled: the search or its notifications ended, or an e-mail had no news left.',
     paused: () => 'Deliveries are waiting because their endpoint is paused.',
     unsubscribed: () => 'The recipient of the e-mails has unsubscribed.',

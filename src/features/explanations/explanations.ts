@@ -1,6 +1,6 @@
 /**
- * Queries about stored properties: lists those that a search finds, counts those that it would find, and explains why a
- * property is or is not a match. Read-only; the engine does not depend on this feature.
+ * Queries about stored properties. They list those that a search finds, count those that it would find, and explain why
+ * a property is or is not a match. Read-only; the engine does not depend on this feature.
  */
 
 import { z } from 'zod';
@@ -42,7 +42,6 @@ import {
   previewRoutes,
 } from './query-routes.ts';
 
-/** A value that the criterion compares. */
 const value = (description: string) => z.unknown().meta({ description });
 
 const criterion = z.enum(CRITERION_NAMES).meta({ description: 'The criterion; `areas` means all areas.' });
@@ -140,7 +139,7 @@ const EXPLANATION_CONTRACT: Contract = {
       status: 200,
       details:
         'Counts the properties that satisfy a search now, without saving it. Also shows how many of these began on ' +
-        'each of the last days, the newest of them, and how many would satisfy the search without each criterion. ' +
+        'each of the last days, the newest of them, and the counts without each criterion. ' +
         'The figures are exact for up to 20,000 candidate properties; above that, they are estimated from a sample, ' +
         'and `estimated` is true. At most two queries of a client run at a time.',
     }),
@@ -274,8 +273,8 @@ interface Sample {
 /**
  * Estimates how many of 1,000 adverts a new search will match, by evaluating it against the first properties in sample
  * order, at most 1,000. Distances that are not stored with these properties count as unknown. The leader corrects a
- * client's totals with a sample of adverts (store/search-totals.ts). Resolves when the sample is in memory; the sample
- * is read again after a minute.
+ * client's totals with a sample of adverts (store/search-totals.ts). The returned function resolves when the sample is
+ * in memory, and reads it again after a minute.
  */
 export function createMatchEstimator(
   database: Queryable,

@@ -26,7 +26,7 @@ export interface FoundOrder {
 
 /** Parameters of a client's request. */
 export interface AskedProperties extends FoundOrder {
-  /** Lists the properties with this mark, whether they satisfy the search or not; null: those that are not hidden. */
+  /** Lists the properties with this mark, satisfying or not; null: those that satisfy the search and are not hidden. */
   readonly mark: MarkState | null;
   /** Words that the texts must contain, each in any of its forms; null for no condition. */
   readonly text: string | null;
@@ -109,7 +109,7 @@ async function findMarked({ criteria, text, marked }: FoundQuery, tools: QueryTo
   return found;
 }
 
-/** Adds the words to every alternative. */
+/** Adds the words to each group of entries, because a text satisfies the expressions if it satisfies one group. */
 function withWords(expressions: Expressions, text: string | null): Expressions {
   const words = (text ?? '').split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word));
   if (words.length === 0) return expressions;

@@ -1,8 +1,8 @@
 /**
- * Derives the history of a search and a property from the match with its cause, the versions of the search, and the
- * events of the property. It walks back from a moment at which the property is known to satisfy the search. Facts that
- * may have changed without a record count as unknown. If the possible beginnings have different reasons, the result is
- * "not recorded".
+ * Derives the history of a search and a property from their match, the versions of the search, and the events of the
+ * property. `walk` moves back from a moment at which the property is known to satisfy the search. Facts that may have
+ * changed without a record count as unknown. If the property may have begun to satisfy the search at several moments,
+ * for different reasons, the result is "not recorded".
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -24,7 +24,7 @@ export interface CausingEvent {
   readonly is?: string | null;
 }
 
-/** The changes that one message caused. */
+/** The recorded events of one message. */
 export interface RecordedMessage {
   readonly at: Date;
   readonly events: readonly CausingEvent[];
@@ -50,7 +50,7 @@ export interface PairMatch {
   readonly channel: 'match' | 'event';
   readonly searchVersion: number;
   readonly cause: readonly CausingEvent[];
-  /** The last notified end of the match (`endedBy`: its cause) and its last notified return. */
+  /** The last notified end of the match (`endedBy`: the criterion that failed) and its last notified return. */
   readonly endedAt: Date | null;
   readonly endedBy: string | null;
   readonly resumedAt: Date | null;
@@ -186,13 +186,13 @@ function silenceOf(history: PairHistory): readonly PairReason[] {
   return [beginningOf(walk(history, history.summary, null)), ...unsubscribedOf(history, history.messages)];
 }
 
-/** `not-subscribed` if the search subscribes to none of the events in `messages` since its current version. */
+/** `not-subscribed` if the search subscribes to none of the events in `messages` since its current version began. */
 function unsubscribedOf({ versions }: PairHistory, messages: readonly RecordedMessage[]): readonly PairReason[] {
   const { from, isNotifying, subscribedEvents } = versions.at(-1) as SearchVersion;
   const kinds = messages
     .filter(({ at }) => from !== null && at > from)
     .flatMap(({ events }) => events.map((e) => e.kind));
-  // If it subscribes to one, the property failed the search at that time, because medians or adverts were different.
+  // If the search subscribes to one, the property failed at that time, because medians or adverts were different.
   const isUnsubscribed = isNotifying && kinds.length > 0 && !kinds.some((kind) => subscribedEvents.includes(kind));
   return isUnsubscribed ? [now('not-subscribed')] : [];
 }
@@ -272,7 +272,7 @@ function causeOf({ messages, keptSince }: PairHistory, { cause, createdAt }: Pai
   return nearest === undefined ? -1 : messages.indexOf(nearest);
 }
 
-/** Possible beginnings, found by walking back. */
+/** When the property may have begun to satisfy the search, found by walking back. */
 interface Walk {
   readonly candidates: readonly PairReason[];
   /** The property certainly did not satisfy the search before this moment; null if there is no such moment. */
@@ -288,9 +288,9 @@ function beginningOf({ candidates }: Walk): PairReason {
 }
 
 /**
- * Walks back to the beginning of version `toVersion`. It starts at a moment at which the property, as in `summary`,
- * satisfies the search: now or, with `match`, just before the change that caused it. While a search notifies, every
- * beginning causes a match, so a beginning without a match is in another period.
+ * Walks back to the beginning of version `toVersion`. It starts when the property, as in `summary`, satisfies the
+ * search: now or, with `match`, just before the change that caused the match. While a search notifies, every beginning
+ * causes a match, so a beginning without a match is in another period.
  */
 function walk(history: PairHistory, summary: PropertySummary, match: PairMatch | null, toVersion = -1): Walk {
   const { factsOf, hasSeveralAdverts, isRetraceable, heldSince, keptSince } = history;

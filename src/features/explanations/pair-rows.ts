@@ -145,7 +145,7 @@ export async function readFoundPairs(
   );
 }
 
-/** Live and expired properties that have a mark in the search. Served by the primary keys. */
+/** Live and expired properties with the mark `state` in the search. Served by the primary keys. */
 export async function readMarked(
   database: Queryable,
   searchNumber: SearchNumber,

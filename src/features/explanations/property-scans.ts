@@ -45,12 +45,12 @@ export interface CandidateScan {
 
 /** Up to this number of candidates, all are evaluated (decisions, section 7). */
 const WHOLE_MAX = 20_000;
-/** Above it, this many are evaluated: a sample, or the most recently changed. */
+/** Above `WHOLE_MAX`, this many are evaluated: a sample, or the most recently changed. */
 const PART_MAX = 10_000;
 /** Limits of polygon corners and words compared for one search: some seconds of work. */
 const CORNERS_COMPARED_MAX = 20_000_000;
 const WORDS_COMPARED_MAX = 4_000_000;
-/** Number of summaries read or evaluated before `take` decides whether to continue. */
+/** Number of keys whose summaries are passed to `take` together. */
 const PORTION_ROWS = 500;
 
 const EVENTS_AT_ONCE = 1_000;

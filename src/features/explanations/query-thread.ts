@@ -24,7 +24,7 @@ import { sampleStartAt } from './property-scans.ts';
 /** On Linux each thread has its own priority. A low one gives precedence to recording and requests. */
 const NICENESS = 10;
 if (platform() === 'linux') setPriority(0, NICENESS);
-// Reads the forms now: reading them during a query would delay all queries of that moment.
+// Reads the forms of French words at the start, because reading them during a query would delay all queries.
 readFrenchForms();
 
 const { databaseUrl, ...settings } = settingsOfThread() as {
@@ -106,7 +106,7 @@ answerRequests(async (query, cancelled) => {
   return answer(requested, tools);
 });
 
-/** Adds the points of the combinations that the criteria name to the tools. */
+/** Adds the points of interest of the facilities and attributes that the criteria name. */
 async function withPoints(tools: QueryTools, criteria: Criteria): Promise<QueryTools> {
   const nearest = await points.renew(requestedCombinations(criteria));
   return { ...tools, medians: { ...tools.medians, nearest } };

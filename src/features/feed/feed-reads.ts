@@ -1,8 +1,7 @@
 /**
  * Reads of the feed. Transactions do not commit in the order of their numbers, so a read ends at the oldest running
- * transaction (`pg_snapshot_xmin`, as in search-feed.ts). No instance can then record anything before a returned
- * position. All batches of an earlier epoch are settled, because the epoch changes only after the transactions that
- * record in it have ended.
+ * transaction (`pg_snapshot_xmin`). No instance can then record anything before a returned position. All batches of an
+ * earlier epoch are settled, because the epoch changes only after the transactions that record in it have ended.
  */
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
@@ -38,7 +37,7 @@ export interface FeedPage {
   readonly isCut: boolean;
 }
 
-/** Batches read together. For one search there are more, because its items are selected from all batches. */
+/** Maximum number of batches in one read. It is larger for one search, which may have few items in a batch. */
 const BATCHES_MAX = 64;
 const BATCHES_SEARCHED_MAX = 2_000;
 

@@ -85,7 +85,7 @@ function feedRoute(router: Router, dependencies: ApiDependencies): void {
   const { database, settings, onFeed, onKeyChange, ending } = dependencies;
   const waits = createFeedWaits(ending);
   onFeed(waits.wake);
-  // The change may have revoked the client's last key.
+  // A revoked key must end its polls: each poll checks its key when it wakes.
   onKeyChange(() => waits.wake(null));
   const polls = new ConcurrencyLimit(LIMITED.feedPolls, {
     perClientMax: WAITING_PER_CLIENT_MAX,
@@ -117,7 +117,7 @@ function feedRoute(router: Router, dependencies: ApiDependencies): void {
   });
 }
 
-/** Throws a 400 `Problem` for an invalid cursor, and a 410 with the position to restart from after a restore. */
+/** Throws a 400 `Problem` for an invalid cursor, and a 410 for a cursor from before a restore. */
 async function readRequest(ctx: Context, dependencies: ApiDependencies, key: Buffer): Promise<FeedRequest> {
   const query = readQuery(ctx, FEED_PARAMETERS);
   const { clientId } = principalOf(ctx);
@@ -238,7 +238,7 @@ function createFeedWaits(ending: AbortSignal) {
       gone.addEventListener('abort', leave, { once: true });
       try {
         let last = page;
-        // An announcement before this poll was registered was missed, so the first pause is short.
+        // An announcement between the first read and this registration is missed, so the first pause is short.
         for (let restMs = POLL_FIRST_MS; last.isEmpty; ) {
           const leftMs = endsAt - performance.now();
           if (leftMs <= 0 || gone.aborted || ending.aborted) break;
@@ -272,7 +272,7 @@ const FeedItem = z.strictObject({
   withheld: z
     .boolean()
     .optional()
-    .meta({ description: 'True if it was recorded with contacts, which the search now hides.' }),
+    .meta({ description: 'True if the item was recorded with contacts, which the search now hides.' }),
 });
 
 const Feed = z.strictObject({

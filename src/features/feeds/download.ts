@@ -115,8 +115,8 @@ async function fetchFile(url: string, version: string | null, fetching: Fetching
 }
 
 /**
- * Headers that request the file only if it no longer has `version`, a result of `versionOf`. None for the version of a
- * local file, which the source has if the command `feed` has read one.
+ * Headers that request the file only if it no longer has `version`, a result of `versionOf`. No headers for the version
+ * of a local file, which is stored if `vigie feed` has read one for this source.
  */
 function conditionsOf(version: string | null): Record<string, string> {
   const known = version?.startsWith('{') ? version : '{}';

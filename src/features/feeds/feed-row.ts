@@ -1,6 +1,6 @@
 /**
  * Rows that the formats return one by one: an advert, a complaint, or a row that is left out. A format uses the member
- * names of the intake contract. Of earlier files of the source, it knows only the decimal signs.
+ * names of the intake contract. It gets the decimal signs of earlier files of the source, but no other values.
  */
 
 import { decodeHTML } from 'entities';
@@ -33,7 +33,7 @@ export interface Loss {
   readonly value: string;
 }
 
-/** Other keys of a Poliris advert: the agency's own reference and the technical id. Empty if absent. */
+/** Keys of a Poliris advert that survive a new agency number. Each is empty if the record has none. */
 export interface OtherKeys {
   readonly own: string;
   readonly technical: string;

@@ -36,7 +36,10 @@ export function contentJson({ property, advert }: FeedIdentity, content: FeedCon
   return JSON.stringify(halves).slice(1);
 }
 
-/** Drops features that earlier versions did not read if `hash` is that of the rest: an upgrade causes no change. */
+/**
+ * Drops the features that earlier versions did not read if the content without them has `hash`, so that an upgrade
+ * causes no change.
+ */
 export function asPublished(
   content: FeedContent,
   laterFeatures: readonly string[] | undefined,

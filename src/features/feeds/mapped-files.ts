@@ -25,7 +25,7 @@ type Chunks = AsyncIterable<Buffer>;
 
 const RECORD_LENGTH_MAX = 4 * 1_024 * 1_024;
 const DEPTH_MAX = 64;
-/** Paths that are kept for suggestions: keys of a file, such as ids, may differ in each advert. */
+/** Maximum number of paths kept for suggestions. Keys of a file, such as ids, may differ in each advert. */
 const NAMES_MAX = 10_000;
 /** Limit of stray quotation marks in one line, because each costs time in proportion to the value before it. */
 const STRAY_QUOTES_MAX = 200;

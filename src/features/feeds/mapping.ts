@@ -69,7 +69,7 @@ export interface Mapping extends Omit<z.output<typeof mappingSchema>, 'members' 
   readonly paths: readonly string[];
 }
 
-/** Members by name. A name that both halves of a message accept means the member of the advert. */
+/** Members by name. A name that both `property` and `advert` of a message accept means the member of `advert`. */
 const KNOWN: ReadonlyMap<string, Pick<MappedMember, 'half' | 'schema'>> = new Map(
   (['property', 'advert'] as const).flatMap((half) => {
     const { properties } = MESSAGE_SCHEMAS.upsert as unknown as { properties: Record<string, MemberSchema> };

@@ -2,7 +2,7 @@
  * Reads numbers as people and programs write them: with currencies and units, grouped digits, and a dot or comma as the
  * decimal sign. A number such as 1.250, with one sign before exactly three digits, is ambiguous. The mapping decides
  * its meaning, or else the habit learned from the source's other numbers. Without either, the value is unknown. Habits
- * are stored with the source, so that no value depends on the other rows of that day.
+ * are stored with the source, so that no value depends on the other rows of its file.
  */
 
 import { floorsIn } from './floors.ts';
@@ -12,7 +12,7 @@ export type DecimalSign = '.' | ',';
 /** Decimal sign by member; the empty name has the sign of the whole source. */
 export type DecimalHabits = Readonly<Record<string, DecimalSign>>;
 
-/** Completes a sentence that begins with `"…" is`. */
+/** Completes a sentence such as `3 of 80 values of price are` (tally.ts). */
 export const NO_NUMBER = 'not a number';
 const OTHER_CURRENCY = 'in a currency other than euro';
 const AMBIGUOUS = 'ambiguous: a dot or comma before three digits may group digits or separate decimals';
@@ -80,8 +80,8 @@ function habitOf(habits: DecimalHabits, member: string): DecimalSign | null {
 const CLEAR_FROM = 10;
 
 /**
- * The sign that at least ten times as many values show as the other one; null if neither. A few values typed
- * differently must not change a habit: it counts as a hundredth of the values read by it, and at least as one.
+ * The sign that at least ten times as many values show as the other one; null if neither. So that a few values typed
+ * differently do not change a habit, it counts as a hundredth of the values read by it, at least as one.
  */
 function clearSign(
   counts: Readonly<Record<DecimalSign, number>>,

@@ -6,7 +6,7 @@ import { FEATURE_NAMES } from '../../engine/domain/features.ts';
 interface StatingRecord {
   /** True if the field is `OUI` or a number above 0. */
   readonly has: (field: number) => boolean;
-  /** The text of the field, folded. */
+  /** The text of the field in lower case, without accents. */
   readonly word: (field: number) => string;
 }
 

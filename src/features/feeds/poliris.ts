@@ -129,7 +129,7 @@ function createReader(fields: readonly string[], numbers: NumberReader) {
   };
 }
 
-/** The property is exempt from the rating, rated without figures or not rated, or the field is empty. */
+/** Codes of properties that are exempt, rated without figures, or not rated. Programs write 0 for an empty field. */
 const NO_RATING = /^(?:NS|VI|N|0)$/;
 const YES = /^(?:oui|o|1|vrai|true)$/;
 const NO = /^(?:non|n|faux|false)$/;
@@ -181,7 +181,7 @@ function advertOf(record: Reader, source: string) {
 function moneyOf(record: Reader) {
   const isRent = transactionTypeOf(record.word(3)) === 1;
   return {
-    // Field 13 states if the rent includes charges, and fields 14 and 245 if the price excludes VAT.
+    // The price as written, even if fields 13 (rent includes charges), 14 or 245 (price excludes VAT) qualify it.
     price: record.amount(11, 'price'),
     priceExcludingFees: record.amount(303, 'priceExcludingFees'),
     feesPercentage: record.amount(257, 'feesPercentage'),
@@ -318,7 +318,7 @@ function cutOff({ number }: Line): SnapshotRefusedError {
   return new SnapshotRefusedError(`The file is cut off: its last line, ${number}, is incomplete.`);
 }
 
-/** Property types by the start of the folded Poliris word (SeLoger's version 4.09); the position is the code. */
+/** Property types by the start of the word without accents (SeLoger's version 4.09). The position is the code. */
 const PROPERTY_TYPES: readonly RegExp[] = [
   /^(?:appartement|loft|duplex|studio)s?\b/,
   /^(?:maison|villa|chateau|hotel particulier|chalet|ferme|manoir|mas|moulin|modele de maison)s?\b/,

@@ -1,6 +1,6 @@
 /**
- * Stores the last publications in the feature's only table: one row per advert of a source, and one row without a
- * reference for the source, with the results of its last snapshot. Any machine can continue from these rows.
+ * Stores the last publications in the feature's only table. It has a row for each advert of a source. A row without a
+ * reference has the results of the source's last snapshot. Any machine can continue from these rows.
  */
 
 import { storable } from '../../engine/domain/text.ts';
@@ -71,8 +71,8 @@ export class SourceBusyError extends Error {
 
 /**
  * Runs `work` while no other process reads the source. The lock belongs to the session, so it ends with the process,
- * and no transaction stays open. The signal that `work` gets is aborted with `stopping`, or if the session has ended:
- * another process may then read a newer file, which this one must not overwrite.
+ * and no transaction stays open. The signal that `work` gets is aborted with `stopping`, or if the session has ended.
+ * Another process may then read a newer file, which this one must not overwrite.
  */
 export async function withSource<T>(
   database: Database,

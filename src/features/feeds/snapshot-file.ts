@@ -1,6 +1,6 @@
 /**
  * Reads the bytes of a snapshot from a regular file, unpacking ZIP and gzip. Sizes stated in the file are not trusted:
- * bytes are counted, a ZIP entry's checksum is compared, and a file that changes while it is read is refused.
+ * bytes are counted, and a ZIP entry's checksum is compared. A file that changes while it is read is refused.
  */
 
 import { createHash } from 'node:crypto';
@@ -97,7 +97,7 @@ async function unpacked(
   const file = handle.createReadStream({ autoClose: false, start: 0, highWaterMark: 256 * 1_024 });
   file.on('data', (chunk) => onRead(chunk.length));
   if (!start.startsWith('\x1f\x8b')) return file;
-  // Unlike `pipe`, it passes a failed read on. Without a listener, that error would end the process.
+  // Unlike `pipe`, `pipeline` passes on a read error of the file, which would otherwise end the process.
   const content = pipeline(file, createGunzip({ chunkSize: 128 * 1_024 }), () => undefined);
   return checked(content, `${basename(path)} is cut off or damaged`);
 }
@@ -158,6 +158,8 @@ async function snapshotEntry(archive: ZipFile): Promise<Entry> {
   if (entry !== undefined) return entry;
   const names = candidates.map(({ fileName }) => fileName).join(', ');
   throw new SnapshotRefusedError(
-    names === '' ? 'The ZIP has no Annonces.csv.' : `The ZIP has several files (${names}), but no Annonces.csv.`,
+    names === ''
+      ? 'The ZIP has no file of adverts, such as Annonces.csv.'
+      : `The ZIP has several files (${names}), but no Annonces.csv. Keep one of them.`,
   );
 }

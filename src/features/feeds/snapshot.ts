@@ -1,5 +1,5 @@
 /**
- * Turns a snapshot of a source into messages of the intake contract: new and changed adverts are published, missing
+ * Turns a snapshot of a source into messages of the intake contract. New and changed adverts are published, missing
  * ones expire, and unchanged ones are published again once a day. The whole snapshot is read before anything is
  * published, so that a bad file changes nothing. Publications are stored after their acknowledgement, so a crash causes
  * repetitions, not losses.
@@ -62,6 +62,7 @@ const GONE_CHECKED_FROM = 20;
 const BATCH_MAX = 256;
 const BATCH_LENGTH_MAX = 4 * 1_024 * 1_024;
 const PROGRESS_EVERY = 100;
+const FORCE = 'To accept this, run "vigie feed" with --force.';
 /** Stored in place of a snapshot's hash when a source ends. */
 const END_DIGEST = 'end';
 
@@ -186,18 +187,19 @@ async function planBy(
 function unexpiredNotice(namelessCount: number, missingCount: number): string {
   return (
     `No advert expires: unreadable rows without a reference (${namelessCount}) may belong to missing adverts ` +
-    `(${missingCount}). Correct these rows, or use --force to expire the missing adverts.`
+    `(${missingCount}). Correct these rows, or run "vigie feed" with --force to expire the missing adverts.`
   );
 }
 
 function refuseBad({ rows, counts, firstComplaint, priceJumps }: Tally, storedCount: number, goneCount: number): void {
-  if (rows === 0) throw new SnapshotRefusedError('The file is empty, or not in the given format. Check --format.');
+  if (rows === 0)
+    throw new SnapshotRefusedError('The file is empty or in another format. Check the file and its format.');
   if (counts.adverts === 0)
     throw new SnapshotRefusedError(`None of the ${rows} rows is valid. ${firstComplaint() ?? 'All are left out.'}`);
   if (storedCount >= GONE_CHECKED_FROM && goneCount > storedCount * GONE_SHARE_MAX)
-    throw new SnapshotRefusedError(`${goneCount} of ${storedCount} adverts are missing. Use --force to accept this.`);
+    throw new SnapshotRefusedError(`${goneCount} of ${storedCount} adverts are missing. ${FORCE}`);
   const jumps = priceJumps();
-  if (jumps !== null) throw new SnapshotRefusedError(`${jumps} Use --force to accept this.`);
+  if (jumps !== null) throw new SnapshotRefusedError(`${jumps} ${FORCE}`);
 }
 
 interface Seen {

@@ -1,7 +1,8 @@
 /**
  * The role `feeds`: checks its sources every few seconds and reads their files. A file is read when it has not changed
- * for a minute, because uploads take time. An address is requested at the source's interval. Up to four sources are
- * read at once, one per host, so that one slow server delays no other. Only one snapshot is in memory at a time.
+ * for a minute, because uploads take time. An address is requested at the source's interval. A request by an operator
+ * waits for neither. Up to four sources are read at once, one per host, so that one slow server delays no other. Only
+ * one snapshot is in memory at a time.
  */
 
 import { readFileSync } from 'node:fs';

@@ -53,7 +53,7 @@ export function createTally() {
     },
     lose: losses.add,
     state: losses.state,
-    /** `before`, `now`: the stored and the new advert of the agency. */
+    /** `before`, `now`: an advert as it was last published, and as it is in this snapshot. */
     compare(before: Compared, now: Compared, agency: string) {
       returned += 1;
       const isJump =

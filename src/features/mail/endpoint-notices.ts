@@ -1,7 +1,7 @@
 /**
- * E-mails to a client's notice address. They report endpoints that have been paused, or that have failed for half the
- * time that leads to a pause (decisions, section 6). One e-mail covers such endpoints of a client: it names the first
- * 20 and counts the others. A client gets at most one an hour. Each notice is sent at least once, because endpoints are
+ * E-mails to a client's notice address. They report endpoints that were paused after failures, or have failed for half
+ * the time that leads to a pause (decisions, section 6). One e-mail names the first 20 such endpoints of a client and
+ * counts the others. A client gets at most one e-mail an hour. Each notice is sent at least once, because endpoints are
  * marked as notified afterwards. After a failure that is not permanent, the next attempt is an hour later.
  */
 
@@ -29,7 +29,7 @@ export interface NoticeDependencies extends Pick<MailingDependencies, Shared> {
 }
 
 const CHECK_EVERY_MS = 60_000;
-/** Limit of a check, over all clients. Later checks read the rest; for a client that got an e-mail, after an hour. */
+/** Maximum number of endpoints in a check. Later checks read the others, after an hour if the client got an e-mail. */
 const ENDPOINTS_MAX = 1_000;
 const SHOWN_MAX = 20;
 const URL_LENGTH_MAX = 200;
@@ -118,7 +118,7 @@ async function claimNotice(database: Queryable, clientId: Uuid): Promise<boolean
   return rowCount === 1;
 }
 
-/** Records the time of the reading, so that later changes are notified later. Served by the primary key. */
+/** Stores the time of the reading, so that a later e-mail reports changes after it. Served by the primary key. */
 async function markNoticed(database: Queryable, endpoints: readonly DueNotice[]): Promise<void> {
   await database.query('update endpoints set noticed_at = $2 where key = any($1::text[])', [
     arrayLiteral(endpoints.map(({ key }) => key)),

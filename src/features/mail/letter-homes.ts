@@ -1,4 +1,4 @@
-/** The homes of an e-mail for the recipient's page, in their current state, because the sent e-mail is not stored. */
+/** The properties (homes) of an e-mail for the recipient's page, as they are now: the sent e-mail is not stored. */
 
 import type { ResolvePlace } from '../../engine/domain/city.ts';
 import { createdAtOf } from '../../engine/domain/ids.ts';
@@ -31,7 +31,7 @@ interface LetterHome {
 export interface LetterHomes {
   /** The homes of this page, in the order of the e-mail. */
   readonly homes: readonly LetterHome[];
-  /** The number of homes in the e-mail that the client has not hidden; 0 after 30 days, or once they are removed. */
+  /** The number of homes in the e-mail that the client has not hidden; 0 after 30 days, or if its items are removed. */
   readonly count: number;
   /** From 1. */
   readonly page: number;

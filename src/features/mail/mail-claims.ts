@@ -171,10 +171,10 @@ const OPEN = {
 } as const;
 
 /**
- * Decides each item. It is cancelled if its search or client is gone; if the search does not notify, was silenced after
- * the recording, sends no e-mails, has a refused address, or lacks a required consent; if the client has hidden the
- * property; or if the recipient wants no e-mails of the search or the client. Otherwise the item is redirected to its
- * new address, postponed (also until the morning that the recipient chose), or claimed. The searches stay locked, so no
+ * Decides each item. It is cancelled if its search or client is gone, or if the client has hidden the property. It is
+ * also cancelled if the search does not notify, was silenced after the recording, sends no e-mails, has a refused
+ * address, or lacks a required consent. An unsubscription cancels it, too. Otherwise the item is redirected to its new
+ * address, postponed (also until the morning that the recipient chose), or claimed. The searches stay locked, so no
  * attempt that contradicts a change begins after the change was answered. A redirection also deletes a mail server's
  * answers about the former address. Served by the primary keys and `OPEN`.
  */
@@ -300,7 +300,7 @@ export interface MailTurn {
   readonly mailId: Uuid | null;
 }
 
-/** Due items read per client: several may belong to one e-mail. */
+/** Maximum number of due items read per client. Several of them may belong to one e-mail. */
 const ITEMS_PER_CLIENT = 64;
 
 /**
@@ -366,7 +366,7 @@ export async function readAbandonedMails(client: Queryable, limit: number): Prom
   return rows;
 }
 
-/** When the most overdue item was due; null if none is. Reads each waiting item, by mail_items_due. */
+/** The earliest due time of the waiting items; null if none waits. Reads each waiting item, by mail_items_due. */
 export async function readOldestDue(database: Queryable): Promise<Date | null> {
   const { rows } = await database.query<{ dueAt: Date | null }>(
     `select min(due_at) as "dueAt" from mail_items where state in ${WAITING}`,

@@ -1,6 +1,6 @@
 /**
- * The content of an e-mail about a property: its state when the e-mail is written, and the changes since this recipient
- * was last notified of it. For this comparison, the price, surface and expiry of each advert are stored with the last
+ * The content of an e-mail about a property: its state when the e-mail is written, and the changes since the last
+ * e-mail to this recipient. For this comparison, the price, surface and expiry of each advert are stored with the last
  * e-mail; an advert is compared only with itself. Of the URLs in adverts, only http and https ones are used.
  */
 
@@ -88,7 +88,7 @@ export interface MailItem {
   readonly reason: MailReason;
 }
 
-/** An advert as an e-mail shows it. An expired advert is stored as the previous e-mail showed it. */
+/** The values of an advert that an e-mail reports. An expired advert keeps those of the previous e-mail. */
 interface NotifiedAdvert {
   readonly price: number | null;
   readonly surface: number | null;
@@ -224,7 +224,7 @@ function hasMatch({ facts }: MailCause): boolean {
   return facts[0]?.type === 'match';
 }
 
-/** The live advert of the last reason, otherwise `last`, the advert that represents the property. */
+/** The advert of the last reason whose advert is live; otherwise `last`, the advert that represents the property. */
 function leadOf(items: readonly MailItem[], adverts: readonly StoredAdvert[], last: Uuid): StoredAdvert {
   const live = new Map(adverts.filter(isLive).map((advert) => [advert.uuid, advert]));
   const found = items.findLast(({ reason }) => reason.advertUuid !== undefined && live.has(reason.advertUuid));

@@ -1,4 +1,4 @@
-/** The items of e-mails as the recorder writes them: one for each reason why a search is notified of a property. */
+/** The items of e-mails as the recorder writes them: one for each reason to notify a recipient of a property. */
 
 import type { AdvertEvent } from '../../engine/domain/advert.ts';
 import type { EventKind } from '../../engine/domain/codes.ts';
@@ -41,7 +41,7 @@ export const NAME_LENGTH_MAX = 100;
 const NONE: readonly MailReason[] = [];
 const IMPRECISE: readonly EventKind[] = ['property.ad.create', 'property.ad.update'];
 
-/** The reasons to notify a search by e-mail: a match that begins, and events of its subscribed kinds. */
+/** The reasons to send an e-mail for a search: a match that begins, and events of its subscribed kinds. */
 export function mailReasonsOf(
   route: { readonly mail: MailRoute | null; readonly subscribedEvents: readonly EventKind[] },
   events: readonly AdvertEvent[],

@@ -37,7 +37,7 @@ export interface LetterDependencies {
 }
 
 /**
- * Returns the bytes of an earlier attempt with these items, if there was one, so that a recipient never receives an
+ * Resolves with the bytes of an earlier attempt with these items, if there was one. A recipient thus never receives an
  * e-mail twice with different content. Null if there is no news left.
  */
 export async function writeLetter(

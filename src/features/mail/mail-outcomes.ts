@@ -113,8 +113,8 @@ export interface WrittenMail {
 
 /**
  * Stores the bytes of the first attempt before they are sent, for later attempts. Items that are not in the e-mail are
- * removed from it, and their attempt does not count. False if no item is being sent, as when a repetition follows a
- * lost answer. Served by mail_items_mail.
+ * removed from it, and their attempt does not count. False if no item is being sent: for example if the call is
+ * repeated because PostgreSQL's answer was lost. Served by mail_items_mail.
  */
 export async function keepMail(client: Queryable, written: WrittenMail): Promise<boolean> {
   const { mailId, bytes, items, contactSearches, notified, leaving } = written;

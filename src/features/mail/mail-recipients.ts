@@ -1,7 +1,7 @@
 /**
  * The choices of recipients of a client's e-mails: to receive none, none of a search, or less often. The token in the
- * link authorises a choice; only its hash is stored. A choice is stored without an address, until the recipient
- * withdraws it.
+ * link authorises a choice; only its hash is stored. A choice is stored without an address, and holds until the
+ * recipient withdraws it.
  */
 
 import { hash } from 'node:crypto';
@@ -80,7 +80,7 @@ export type Choice =
 
 /**
  * Records a choice and applies it to waiting e-mails; repeating it changes nothing. False if the token is unknown, or
- * the search is deleted or another recipient's. Claims lock the recipient's row too, so this waits for a claim to end.
+ * the search is deleted or another recipient's. A choice waits for claims to end, because both lock the recipient.
  */
 export async function choose(database: Database, token: string, choice: Choice, keep: KeepChoice): Promise<boolean> {
   return transaction(database, async (client) => {

@@ -95,7 +95,7 @@ function byExpiry({ entries }: Pick<MailContents, 'entries'>) {
   };
 }
 
-/** The only news is that the property no longer satisfies any search. */
+/** True if the only news is that the property no longer satisfies any search. */
 function isEnded({ property, causes }: MailEntry): boolean {
   return !property.expired && causes.every(({ facts }) => facts.every(({ why }) => why !== null));
 }
@@ -105,7 +105,7 @@ function endedText({ property, causes }: MailEntry, words: MailWords): string {
   return cut(`${titleOf(property, words)} (${[...reasons].join(' ')})`, REASON_LENGTH_MAX);
 }
 
-/** Bytes of HTML left for entries if the e-mail names the longest searches. One entry always fits (`entryBytes`). */
+/** Bytes of HTML left for entries if the e-mail names the longest searches. One entry always fits. */
 export function roomFor(searches: readonly MailSearch[], foot: MailFoot, language: MailLanguage): number {
   const bytesOf = (search: MailSearch): number => Buffer.byteLength(htmlSearch(search));
   const longestFirst = [...searches].sort((a, b) => bytesOf(b) - bytesOf(a));

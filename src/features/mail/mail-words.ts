@@ -105,7 +105,7 @@ const WORDS = {
   },
   reply: both('Reply to this e-mail to arrange a visit.', 'Répondez à cet e-mail pour visiter.'),
   picture: (title: string) => both(`Picture: ${title}`, `Photo : ${title}`),
-  /** Empty if the reference is. */
+  /** Empty for an empty reference. */
   reference: (reference: string) =>
     both(reference === '' ? '' : `Reference ${reference}`, reference === '' ? '' : `Référence ${reference}`),
   moreSearches: (count: number) =>

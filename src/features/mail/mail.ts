@@ -159,8 +159,8 @@ export async function requeueMailItem(client: Queryable, id: Uuid): Promise<Requ
 }
 
 /**
- * Removes items that became final before `before`, with their attempts, and unsent items that were due before it: the
- * mail server has been unreachable, and their news is obsolete. Served by the primary keys.
+ * Removes items that became final before `before`, with their attempts. Also removes unsent items that were due before
+ * then: the mail server has been unreachable, and their news is obsolete. Served by the primary keys.
  */
 export async function* removeMailItems(client: Queryable, before: Date): Batches {
   for await (const { after, last } of ranges(client, 'mail_items', firstUuidAt(new Date(0)), firstUuidAt(before))) {

@@ -48,7 +48,7 @@ export interface MailingDependencies extends LetterDependencies {
   readonly onTransientError: (what: string, error: Error) => void;
 }
 
-/** Concurrent attempts: all go to one server. */
+/** Maximum number of concurrent attempts, all at one mail server. */
 const SLOTS = 8;
 const CHECK_EVERY_MS = 1_000;
 const TURNS_MAX = 256;
@@ -98,7 +98,7 @@ export function startMailing(dependencies: MailingDependencies): Required<Featur
     }
   }
 
-  /** After a start, polls again when an e-mail has ended or a second has passed: another one may take minutes. */
+  /** After a start, polls again as soon as one e-mail has ended or a second has passed: others may take minutes. */
   async function poll(): Promise<number | void> {
     const hasStarted = gate.isOpen && (await retrying(startDue).catch(report)) === true;
     if (!hasStarted) return;

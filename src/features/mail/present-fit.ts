@@ -25,7 +25,7 @@ export interface FitSources {
 export interface PresentFit {
   /** Names the first alternative that holds; null if there is none. */
   readonly alternative: string | null;
-  /** The difference of the price from the market, if the search compares it and accepts it. Per cent. */
+  /** The difference of the price from the market, in per cent; null unless the search compares and accepts it. */
   readonly marketPercent: number | null;
   /** The accepted distances to points of interest, such as `école publique à 420 m`. */
   readonly nearby: readonly string[];

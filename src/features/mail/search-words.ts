@@ -1,5 +1,5 @@
 /**
- * The criteria of a search in words, for the recipients of its e-mails, who cannot read it without an API key.
+ * The criteria of a search in words, for the recipients of its e-mails, who have no API key to read the search.
  * `searchWords` lists all criteria; `namedSearch` names the search.
  */
 

@@ -1,7 +1,7 @@
 /**
  * `/unsubscribe/{token}`: the recipient's page, to which the links in an e-mail lead (decisions, section 12). A GET
  * changes nothing, because mail servers follow links. A POST to the link itself unsubscribes, from the page or in one
- * click (RFC 8058); other choices have a query. It needs no API key: the token authorises the request.
+ * click (RFC 8058); other choices have a query. No API key is needed: the token authorises the request.
  */
 
 import type Router from '@koa/router';
@@ -74,7 +74,7 @@ function tokenOf(ctx: Context): string | null {
   return LINK.exec(String(ctx.params.token))?.[1] ?? null;
 }
 
-/** Null for an unknown choice. A POST without these parameters unsubscribes, regardless of its body. */
+/** Null for an unknown choice. A POST without a query unsubscribes from all e-mails, regardless of its body. */
 function choiceOf({ query }: Context): Choice | null {
   const { search, frequency } = query;
   const isTakenBack = 'again' in query;

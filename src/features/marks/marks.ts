@@ -1,6 +1,6 @@
 /**
- * Records the visits and marks of users (decisions, section 7): the time up to which they have seen the matches of a
- * search, and the results that they keep or hide. Lists and e-mails use the marks; webhooks and the feed do not.
+ * Records the visits and marks of users (decisions, section 7). A visit is the time up to which they have seen the
+ * matches of a search; a mark keeps or hides a property. Lists and e-mails use the marks; webhooks and the feed do not.
  */
 
 import type Router from '@koa/router';
@@ -62,7 +62,7 @@ const MARK_CHANGE = {
   ...{ search: IGNORED, property: IGNORED, markedAt: IGNORED },
 };
 
-/** Far more than a person needs, because `forget` removes the marks of properties that are gone. */
+/** Per search. Far more than a person needs: `forget` removes the marks of properties that are gone. */
 const MARKS_MAX = 10_000;
 
 function markRoutes(router: Router, dependencies: ApiDependencies): void {
@@ -93,7 +93,7 @@ function markRoutes(router: Router, dependencies: ApiDependencies): void {
   });
 }
 
-/** Throws a 404 `Problem`. */
+/** Throws a 404 `Problem` if the path has no UUID. */
 function propertyOf(ctx: Context): Uuid {
   return parseUuid(String(ctx.params.uuid)) ?? notFound(THINGS.property);
 }

@@ -20,7 +20,7 @@ const AFTER = [
   '(?:[.]|%2[Ee])(?:[a-z0-9]|[A-Z][A-Z0-9-]))',
 ].join('|');
 
-/** Finds the address where it is not part of another one, plain or percent-encoded, in any case. */
+/** Finds the address where it is not part of another one, plain or percent-encoded, ignoring case. */
 export function addressPattern(address: string): string {
   return `${BEFORE}${charactersOf(address)}${AFTER}`;
 }

@@ -1,7 +1,7 @@
 /**
- * Erases a recipient of e-mails (decisions, section 12). The address is removed from every row of its client, and the
- * recipient's items get keys that cannot be derived from it. The objection to e-mails is kept under the salted hash.
- * Locks are taken in the same order as by claims of e-mails: recipient, items, searches.
+ * Erases a recipient of e-mails (decisions, section 12). The address is removed from every row of the client, and the
+ * recipient's items get random keys. The objection to e-mails is kept under a salted hash of the address. Locks are
+ * taken in the same order as by claims of e-mails: recipient, items, searches.
  */
 
 import { pause } from '../../engine/actor/waiting.ts';
@@ -37,7 +37,7 @@ export interface Erasure {
   readonly hadNotices: boolean;
 }
 
-/** Null if nothing was ever stored about the recipient. May be repeated. */
+/** Null if nothing is stored about the recipient. May be repeated. */
 export async function eraseRecipient(
   database: Database,
   recipient: Recipient,
@@ -62,7 +62,7 @@ export async function eraseRecipient(
   return { ...erasure, hadNotices: noticeCount === 1 };
 }
 
-/** Erases the address at all clients, or at one. The result leaves out clients that never had data about it. */
+/** Erases the address at all clients, or at one. The result leaves out clients without data about it. */
 export async function eraseAtClients(
   database: Database,
   address: string,

@@ -1,7 +1,7 @@
 /**
- * Reads a client's data about a recipient of e-mails, from the rows in which the address may be stored. It is alone in
- * `notificationRecipient` of a search and `endpoint` of an item, next to its key. It may also be in
- * `notificationReplyTo`, the client's notice address, and the texts of searches and their marks.
+ * Reads a client's data about a recipient of e-mails, from the rows in which the address may be stored. The address is
+ * the whole value of `notificationRecipient` and `notificationReplyTo` (searches), `endpoint` (items of e-mails) and
+ * the client's notice address. The texts of searches and of their marks may contain it.
  */
 
 import type { Uuid } from '../../engine/domain/ids.ts';
@@ -51,7 +51,7 @@ export const NAMING_SEARCHES = ['is null', 'is not null']
 /** Parameters: the client, the address. Served by the primary key. */
 export const IS_NOTICE_ADDRESS = 'id = $1 and lower(notice_address) = lower($2)';
 
-/** True if a text has the address ($3) beyond its occurrences within longer addresses ($4), which are masked first. */
+/** True if a text may have the address ($3) as part of another one; certain occurrences ($4) are masked first. */
 const MAY_CONTAIN = TEXTS.map((text) => `coalesce(regexp_replace(${text}, $4, '…', 'g') ~ $3, false)`).join(' or ');
 
 /** The choices that the recipient made on its page, and its erasure; null for none. Served by the primary keys. */
@@ -89,7 +89,7 @@ export function recipientDocument(address: string, holding: object) {
   return { ...identityOf('Recipient', `/recipients/${encodeURIComponent(address)}`), address, ...holding };
 }
 
-/** The document of `/recipients/{address}`; null if nothing was ever stored. */
+/** The document of `/recipients/{address}`; null if nothing is stored. */
 export async function readRecipient(database: Queryable, { clientId, address }: Recipient) {
   const { rows: searches } = await database.query(
     `select '/searches/' || id as search, title, ${PUBLIC_TITLE} as "publicTitle", not (${IS_RECIPIENT}) as "mentionsOnly",
@@ -142,7 +142,7 @@ export async function readClients(database: Queryable, clientId: Uuid | null) {
   return rows;
 }
 
-/** The stored data of the clients that have any; null if none ever had. */
+/** The stored data of the clients that have any; null if none has. */
 export async function documentOfClients(database: Queryable, address: string, clientId: Uuid | null) {
   const clients: object[] = [];
   for (const client of await readClients(database, clientId)) {

@@ -22,7 +22,7 @@ import { readAddresses } from './holdings.ts';
 interface Journal {
   readonly path: string;
   readonly salt: string;
-  /** Differs after a restart of the server, and for another database. */
+  /** Differs after a restart of PostgreSQL, and for another database. */
   readonly server: string;
   readonly now: Date;
 }

@@ -20,7 +20,7 @@ const RECIPIENT_LIST_PARAMETERS = {
 
 interface ListedRecipient {
   readonly address: string;
-  /** The number of searches that send e-mails to it. */
+  /** The number of searches that send e-mails to the address. */
   readonly searches: number;
   readonly status: EmailStatus;
   readonly lastMailAt: string | null;
@@ -87,7 +87,7 @@ export const RecipientSummary = z.strictObject({
   address: text('The address in lower case.'),
   searches: z.int().meta({ description: 'Number of your searches that send e-mails to the address.' }),
   status: z.enum(EMAIL_STATUSES).meta({
-    description: 'active: a search sends e-mails to it. Otherwise, the emailStatus of one of its searches.',
+    description: 'active: a search sends e-mails to the address. Otherwise, the emailStatus of one of its searches.',
   }),
   lastMailAt: dateTimeOrNull('When the last e-mail of these searches was delivered, while its delivery is kept.'),
   consent: Consent,

@@ -173,7 +173,7 @@ const RecipientSchema = z.strictObject({
     'Searches from which the recipient has unsubscribed, or to which the recipient has subscribed again.',
   ),
   receivesNotices: z.boolean().meta({
-    description: 'True if an operator has set it as your address for notices of failing endpoints.',
+    description: 'True if an operator has set the address for notices of your failing endpoints.',
   }),
   searches: list(RecipientSearch, 'Your searches that send e-mails to the address, or mention it.'),
   emails: list(RecipientEmail, `The newest ${EMAILS_MAX} e-mails, including those that wait to be sent.`),
@@ -187,7 +187,7 @@ const RECIPIENT_CONTRACT: Contract = {
       details:
         'Your data about a recipient of e-mails: the searches with consent and refusals, any unsubscription or ' +
         'erasure, and the e-mails with times and outcomes. Percent-encode the address; case is ignored. The answer ' +
-        'is 404 if you never had data about the address. After an erasure, only the objection remains.',
+        'is 404 if you have no data about the address. After an erasure, only the objection remains.',
     }),
     route('delete /recipients/{address}', 'Recipient', 'nothing', 'Erases an e-mail address', {
       details:

@@ -1,7 +1,7 @@
 /**
- * A recovery resends the failed and waiting webhooks of a client since a given time and, on request, delivered ones.
- * This file processes requested recoveries, and answers operators, who can request recoveries for clients. It makes the
- * selected deliveries due, oldest first, behind the other retries of their endpoints (recovery-steps.ts).
+ * A recovery resends the webhooks of a client from a period that have failed or wait for a retry; on request, delivered
+ * ones too. A background task makes them due, oldest first, behind the other retries of their endpoints
+ * (recovery-steps.ts). This file has that task, and the RPCs for operators.
  */
 
 import { startTask, type Task } from '../../engine/actor/task.ts';
@@ -37,7 +37,7 @@ import * as stored from './recovery-rows.ts';
 import { countFitting, countPage, lockNextRecovery, sendNext } from './recovery-steps.ts';
 
 const STEP_EVERY_MS = 250;
-/** Share of the slots of one process that recoveries may fill together, so that new deliveries hardly wait. */
+/** Share of the concurrent attempts of a process that all recoveries may use, so that new deliveries hardly wait. */
 const SLOTS_SHARE = 1 / 4;
 
 export const recoveries: Feature = {
@@ -62,9 +62,9 @@ export const recoveries: Feature = {
 export interface RecoveriesDependencies {
   readonly database: Database;
   readonly announcer: Pick<DueAnnouncer, 'announce'>;
-  /** Slots of one process. */
+  /** Maximum number of concurrent attempts of one process. */
   readonly attemptsInFlightMax: number;
-  /** While closed, nothing is made due. */
+  /** While the gate is closed, recoveries make no deliveries due. */
   readonly gate?: Pick<PauseGate, 'isOpen'>;
   readonly onTransientError: (what: string, error: Error) => void;
 }

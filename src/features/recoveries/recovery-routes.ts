@@ -1,4 +1,4 @@
-/** `/recoveries` resends failed, waiting or, on request, delivered webhooks of a period (decisions, section 11). */
+/** `/recoveries`: clients request and follow bulk resends of failed webhooks (decisions, section 11). */
 
 import type Router from '@koa/router';
 import type { Context } from 'koa';
@@ -40,7 +40,9 @@ const RECOVERY_PARAMETERS = { ...TIME_ORDERS, ...PAGING } as const;
 const RECOVERY_CREATION = {
   since: single(INSTANT, {
     format: 'date-time',
-    description: 'Only webhooks created since this time, with an offset, within the days that deliveries are kept.',
+    description:
+      'Only webhooks created at this time or later. The time must have an offset, and deliveries of that time must ' +
+      'still be kept.',
   }),
   until: unlessSaid(single(INSTANT, { format: 'date-time' }), 'Only webhooks created until this time; now by default.'),
   search: unlessSaid(single(uuidIn('searches')), 'The search whose webhooks are sent again; all by default.'),
@@ -144,10 +146,10 @@ const RecoverySchema = z.strictObject({
   state: z.enum([...RECOVERY_STATES, 'paused']).meta({
     description:
       'counting, then running, then finished when no webhook is left to send; or stopped. paused: all webhooks that ' +
-      'are due for it wait for a paused endpoint.',
+      'are due for the recovery wait for a paused endpoint.',
   }),
   matched: count('Number of matching webhooks; grows while they are counted.'),
-  sent: count('Number of these that were attempted for the recovery.'),
+  sent: count('Number of matching webhooks that were attempted for the recovery.'),
   delivered: count('Number of attempted webhooks that were answered with 200.'),
   failed: count(
     'Number of attempted webhooks that failed. They are tried again one hour later while they have attempts left.',

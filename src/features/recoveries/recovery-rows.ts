@@ -1,6 +1,6 @@
 /**
- * Recoveries as their clients request and read them (decisions, section 11). Each client has at most one open recovery.
- * recovery-steps.ts processes them.
+ * The rows of recoveries, as clients and operators request and read them (decisions, section 11). Each client has at
+ * most one unfinished recovery. recovery-steps.ts processes the rows.
  */
 
 import { firstUuidAt, type SearchNumber, type Uuid } from '../../engine/domain/ids.ts';
@@ -38,7 +38,7 @@ export interface Recovery extends Omit<NewRecovery, 'searchNumber'> {
   readonly state: RecoveryState;
   /** The number of fitting deliveries; grows while they are counted. */
   readonly matched: number;
-  /** The number of these that were attempted for the recovery, in total and by outcome. */
+  /** The number of fitting deliveries that were attempted for the recovery, in total and by outcome. */
   readonly sent: number;
   readonly delivered: number;
   readonly failed: number;
@@ -46,7 +46,7 @@ export interface Recovery extends Omit<NewRecovery, 'searchNumber'> {
   readonly skipped: number;
   readonly createdAt: Date;
   readonly finishedAt: Date | null;
-  /** True if all deliveries that are due for it wait for a paused endpoint. */
+  /** True if all deliveries that are due for the recovery wait for a paused endpoint. */
   readonly isPaused: boolean;
 }
 
@@ -55,7 +55,7 @@ export function remainingOf({ state, matched, sent, skipped }: Recovery): number
   return state === 'finished' ? 0 : Math.max(0, matched - sent - skipped);
 }
 
-/** Ids have the times of processes, rows those of PostgreSQL. The clocks differ by less than this. */
+/** An id has the time of a process, and `created_at` that of PostgreSQL. These clocks differ by less than this. */
 export const CLOCKS_APART_MS = 3_600_000;
 
 /**
@@ -84,7 +84,7 @@ export function startOf({ since }: Pick<NewRecovery, 'since'>): Uuid {
   return firstUuidAt(new Date(Math.max(0, since.getTime() - CLOCKS_APART_MS)));
 }
 
-/** Throws a 409 `Problem` if the client has an open recovery. Served by recoveries_open. */
+/** Throws a 409 `Problem` if the client has an unfinished recovery. Served by recoveries_open. */
 export async function createRecovery(database: Queryable, recovery: NewRecovery): Promise<Recovery> {
   const { id, clientId, searchNumber, endpoint, since, until, includesDelivered } = recovery;
   const { rowCount } = await database.query(
@@ -97,7 +97,7 @@ export async function createRecovery(database: Queryable, recovery: NewRecovery)
   return (await readRecovery(database, clientId, id)) as Recovery;
 }
 
-/** True if a delivery was sent to it, or waits for it. Served by the primary key of endpoints, and open_endpoint. */
+/** True if a delivery was sent to the endpoint, or waits for it. Served by the primary key and open_endpoint. */
 export async function isEndpointKnown(database: Queryable, key: string): Promise<boolean> {
   const { rows } = await database.query<{ isKnown: boolean }>(
     `select exists (select from endpoints where key = $1)
@@ -107,14 +107,14 @@ export async function isEndpointKnown(database: Queryable, key: string): Promise
   return rows[0]?.isKnown === true;
 }
 
-/** `clientId`: null for operators. Null if it is unknown, or another client's. Served by the primary key. */
+/** `clientId`: null for operators. Null if the client has no such recovery. Served by the primary key. */
 export async function readRecovery(database: Queryable, clientId: Uuid | null, id: Uuid): Promise<Recovery | null> {
   const fitting = 'r.id = $1 and ($2::uuid is null or r.client_id = $2)';
   const [recovery = null] = await readRecoveries(database, fitting, [id, clientId]);
   return recovery;
 }
 
-/** In the order of their creation, or newest first, as `direction` says. Served by recoveries_client. */
+/** A page of the client's recoveries, in the order of creation or newest first. Served by recoveries_client. */
 export async function listRecoveries(
   database: Queryable,
   clientId: Uuid,
@@ -129,9 +129,7 @@ export async function listRecoveries(
   return { recoveries, total: counted[0]?.total ?? 0 };
 }
 
-/**
- * For operators: of one client, or any. Newest first, below `belowId`. Served by recoveries_client, or the primary key.
- */
+/** For operators; `clientId`: null for all clients. Newest first. Served by recoveries_client or the primary key. */
 export function listAnyRecoveries(
   database: Queryable,
   clientId: Uuid | null,
@@ -143,10 +141,7 @@ export function listAnyRecoveries(
   return readRecoveries(database, fitting, [clientId, belowId, limit]);
 }
 
-/**
- * `clientId`: null for operators. False if it is unknown, or another client's. Deliveries that are due are still sent.
- * Served by the primary key.
- */
+/** `clientId`: null for operators. False if the client has no such recovery. Served by the primary key. */
 export async function stopRecovery(database: Queryable, clientId: Uuid | null, id: Uuid): Promise<boolean> {
   const { rowCount } = await database.query(
     `update recoveries set state = case when finished_at is null then 'stopped' else state end,

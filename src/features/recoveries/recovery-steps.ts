@@ -18,7 +18,7 @@ import { CLOCKS_APART_MS, type NewRecovery, type RecoveryState, startOf } from '
 
 export interface OpenRecovery extends NewRecovery {
   readonly state: RecoveryState;
-  /** The next step reads deliveries after it; none up to it waits. */
+  /** The next step reads the deliveries after this id. Those up to it need no further step. */
   readonly position: Uuid;
   /** The number of recoveries in state `running`, of all clients. */
   readonly runningCount: number;
@@ -45,9 +45,9 @@ export async function lockNextRecovery(connection: Queryable, id: Uuid | null): 
 
 const UNDELIVERED = ['failed', 'retry_wait'] as const;
 /**
- * For a delivery `d` and its search `s`. A delivery that waits for its first attempt needs no recovery. The
- * deliveries that a recovery resent or skipped name it, because times of attempts depend on clocks of other processes.
- * Times are in milliseconds in answers, and in microseconds in rows.
+ * For a delivery `d` and its search `s`. A delivery that waits for its first attempt needs no recovery. `recovery_id`
+ * excludes the deliveries that the recovery has resent or skipped; times of attempts could not, because they are from
+ * the clocks of couriers. Clients see times in milliseconds, but rows have microseconds, so `until` is rounded up.
  */
 const FITS = `s.client_id = $3 and d.created_at >= $4 and d.created_at < $5::timestamptz + interval '1 millisecond'
   and ($6::integer is null or d.search_number = $6) and ($7::text is null or d.endpoint_key = $7)
@@ -59,12 +59,12 @@ interface RecoveryPage {
   readonly last: Uuid | null;
   /**
    * True if the page is not full. Deliveries added later need no recovery, even if they seem as old, because their
-   * first attempts are still to come.
+   * first attempts have not begun.
    */
   readonly isLastPage: boolean;
   /**
-   * The fitting deliveries, oldest first, and the match of each. A delivery that fits only after a later one of its
-   * match was sent, because its attempt took longer, is left out.
+   * The fitting deliveries, oldest first, and the match of each. A delivery is left out if the recovery has already
+   * resent a later one of its match.
    */
   readonly ids: readonly Uuid[];
   readonly matchIds: readonly Uuid[];
@@ -115,10 +115,9 @@ export async function countPage(connection: Queryable, recovery: OpenRecovery): 
 }
 
 /**
- * Counts the outcomes of deliveries that are no longer due for the recovery. A delivery in neither table counts as
- * delivered, even if it was delivered before the recovery and cancelled during it. The next step counts locked rows.
- * Resolves with the matches of those that are still due. Served by open_recovered, final_outcomes_recovered and the
- * primary keys.
+ * Counts the outcomes of deliveries that are no longer due for the recovery. A delivery that is neither open nor in
+ * `final_outcomes` was delivered. Rows that are locked now are counted by the next step. Resolves with the matches of
+ * the deliveries that are still due. Served by open_recovered, final_outcomes_recovered and the primary keys.
  */
 async function countOutcomes(connection: Queryable, { id }: OpenRecovery): Promise<readonly (Uuid | null)[]> {
   const { rows } = await connection.query<{ due: readonly (Uuid | null)[] }>(
@@ -180,7 +179,7 @@ export async function sendNext(
     busy.add(matchId);
   }
   const candidates = await lockForResending(connection, clientId, chosen);
-  // Checked again under the lock, because some may have been delivered or cancelled since.
+  // Checked again under the lock, because some may have been delivered or cancelled since they were read.
   const fitting: readonly string[] = includesDelivered ? [...UNDELIVERED, 'delivered'] : UNDELIVERED;
   const sent = candidates.filter(({ refusal, state }) => refusal === null && fitting.includes(state));
   const refused = chosen.filter((each) => !sent.some((one) => one.id === each));

@@ -147,8 +147,7 @@ function operation({ method, summary, resource, answers, body }: Route): object 
     'hydra:method': method.toUpperCase(),
     'hydra:title': summary,
     'rdfs:label': summary,
-    // Every body is described by this class, even one that is not a search.
-    ...(body === null ? {} : { expects: '#Search' }),
+    ...(body === null ? {} : { expects: body === 'SearchPreview' ? '#Search' : `#${resource}` }),
     returns,
   };
 }

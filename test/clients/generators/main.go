@@ -1,4 +1,4 @@
-// A Go client that uses the generated package: it creates, lists and reads searches, and reads an error.
+// A Go client that uses the package of openapi-generator: it creates, lists and reads searches, and reads an error.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// A Go client on the package that oapi-codegen generates: it creates, lists and reads searches, and reads an error.
+// A Go client that uses the package of oapi-codegen: it creates, lists and reads searches, and reads an error.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// A Go client that uses the package that ogen generates: it creates, lists and reads searches, and reads an error.
+// A Go client that uses the package of ogen: it creates, lists and reads searches, and reads an error.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Decodes Kubernetes manifests from standard input strictly: an unknown or repeated member is an error. Prints each
-// one's kind and name.
+// Decodes Kubernetes manifests from standard input strictly: an unknown or repeated member is an error. Prints the kind
+// and name of each manifest.
 package main
 
 import (

@@ -65,7 +65,7 @@ function readOwnWords(): readonly { readonly isOwn: boolean; readonly forms: Rea
 }
 
 /**
- * The sets that each form belongs to. If these are of several kinds, only the first kind counts in this order: nouns,
+ * The sets that each form belongs to. If these are of several kinds, only the first kind counts. The order is: nouns,
  * adjectives and other words (*bus*, *porte*), with their own participle (*meublé*); participles (*loué* folds like
  * *loue*); other verb forms; names.
  */

@@ -16,7 +16,7 @@ let french: ReadonlyMap<string, string> | null = null;
 
 /**
  * Reads the table, which blocks the event loop for up to a tenth of a second. Call this before the process answers
- * requests; otherwise the first look-up reads the table.
+ * requests; otherwise the first lookup reads the table.
  */
 export function readFrenchForms(): ReadonlyMap<string, string> {
   if (french !== null) return french;
@@ -25,7 +25,7 @@ export function readFrenchForms(): ReadonlyMap<string, string> {
   return french;
 }
 
-/** Adverts use about ten thousand words, and an uncached look-up costs as much as ten cached look-ups. */
+/** Cache size. Adverts use about ten thousand words, and an uncached lookup costs as much as ten cached lookups. */
 const KNOWN_MAX_BYTES = 8 * 1024 ** 2;
 /** Size of a cache entry without its texts. */
 const ENTRY_BYTES = 128;

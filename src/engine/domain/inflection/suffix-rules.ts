@@ -1,8 +1,8 @@
 /**
- * Computes the inflected forms of a dictionary entry from the suffix rules of its hunspell `.aff` file (man 5 hunspell)
- * and its parts of speech (`po:`). Prefixes are ignored, because in French they only elide (`l'`) or derive (`kilo`).
- * Each mood of a verb is a separate set (decisions, section 2). The simple past and the subjunctives are omitted,
- * because people do not search for them.
+ * Computes the inflected forms of a dictionary entry from its parts of speech (`po:`) and the suffix rules of
+ * hunspell's `.aff` file (man 5 hunspell). Prefixes are ignored, because in French they only elide (`l'`) or derive
+ * (`kilo`). Each mood of a verb is a separate set (decisions, section 2). The simple past and the subjunctives are
+ * omitted, because people do not search for them.
  */
 
 import { foldText } from '../text.ts';

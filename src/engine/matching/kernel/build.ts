@@ -15,7 +15,7 @@ async function assemble(name: string, source: string): Promise<string> {
   const module = wabt.parseWat(name, source, { simd: true, threads: true });
   try {
     const binary = module.toBinary({}).buffer;
-    if (!WebAssembly.validate(binary)) throw new Error(`${name} is not valid`);
+    if (!WebAssembly.validate(binary)) throw new Error(`${name} does not result in valid WebAssembly. Correct it.`);
     return Buffer.from(binary).toString('base64');
   } finally {
     module.destroy();

@@ -1,6 +1,6 @@
 /**
- * The layout of the memory that the kernel shares with this thread. Only this file defines it; `source.ts` builds the
- * kernel from its numbers.
+ * The layout of the memory that the WebAssembly kernel shares with the JavaScript code. Only this file defines it;
+ * `source.ts` builds the kernel from these numbers.
  *
  * Rows are stored in groups of sixteen, with one row per lane. Each column of a group is a vector of sixteen lanes. So
  * a test of a group reads only six to nine adjacent cache lines. The query, lists and answers precede the groups.
@@ -23,7 +23,7 @@ export const BYTE_COLUMNS_END = BOUNDS + BOUND_COLUMNS * LANES;
 /** The other columns have four bytes per lane. The first of them begins at a cache line. */
 const WIDE_COLUMN_BYTES = 4 * LANES;
 export const NUMBERS = Math.ceil(BYTE_COLUMNS_END / LINE_BYTES) * LINE_BYTES;
-/** What the check of a row reads: its record (see `isOfRecord`), or its expression, conditions or polygons. */
+/** The source for the check of a row: its record (`isOfRecord`), or its expression, conditions or polygons. */
 export const SOURCES = NUMBERS + WIDE_COLUMN_BYTES;
 export const PLACE_GROUP_BYTES = SOURCES + WIDE_COLUMN_BYTES;
 /** In degrees. Only groups of area rows have this column and the next two. */
@@ -62,6 +62,7 @@ export const CHECK_INTEGERS = 3;
 export const OPEN_ROW = 256;
 export const KERNEL_BYTES = CHECK_ANSWERS + 4 * CHECK_INTEGERS * LANES * GROUP_LIST_MAX;
 
-/** A row certainly matches below reach × `SURE_PART` - √reach × `SURE_DEGREES`: two margins of `area-geometry`. */
+/** A squared distance below reach × `SURE_PART` - √reach × `SURE_DEGREES` is certainly within the circle. */
 export const SURE_PART = 1 - 65 / 2 ** 16;
+/** 65 / 2^16 and 78 / 2^20 cover twice the margins of `area-geometry`. */
 export const SURE_DEGREES = 78 / 2 ** 20;

@@ -6,16 +6,16 @@
  * circle cannot decide. If a row is neither open nor needs attention, its number is added to the sure answers. All
  * other rows that do not fail are added to the rows to check.
  *
- * Groups are scattered over the memory, so most of the time is spent waiting for memory. Therefore each pass over the
- * list follows a pass that only reads a word of every cache line needed. Nothing depends on these words, so the
- * processor loads as many lines at once as it can. Only the last pass branches on rows.
+ * Groups are scattered, so most of the time is spent waiting for memory. Therefore a pass that only reads a word of
+ * each cache line precedes the passes that use these lines. Nothing depends on these words, so the processor loads as
+ * many lines at once as it can. Only the last pass branches on rows.
  */
 
 import { MEASURES } from '../rows/quantiser.ts';
 import { PAGES_MAX } from '../rows/shared-memory.ts';
 import * as at from './layout.ts';
 
-/** Offset from a group's entry in the list to the lanes that pass; the other half of that word has the open lanes. */
+/** Offset from a group's entry in the list to its passing lanes, one bit for each. `OPEN` is that to its open lanes. */
 const PASSING = at.VERDICTS - at.GROUP_LIST;
 const OPEN = PASSING + 2;
 const ALL_LANES = 2 ** at.LANES - 1;
@@ -24,7 +24,7 @@ const NEXT_GROUP = `(br_if $nextGroup (i32.lt_u
         (local.tee $list (i32.add (local.get $list) (i32.const 4)))
         (local.get $listEnd)))`;
 
-/** Code that reads a word of each cache line of `$group`. */
+/** Code that reads a word of each cache line between two offsets of `$group`. */
 function touchLines(from: number, to: number): string {
   const lines = Array.from(
     { length: Math.ceil((to - from) / at.LINE_BYTES) },
@@ -88,7 +88,7 @@ const FILTER = `
       (else (call $fetchSources (i32.const ${at.GROUP_LIST}) (local.get $listEnd))))
     (call $answer (local.get $listEnd)))`;
 
-/** Prefetches the columns. It stores the words that it reads, so that the reads are not optimised away. */
+/** Prefetches the columns with one byte per lane. Stores the words, so that the reads are not optimised away. */
 const FETCH_COLUMNS = `
   (func $fetchColumns (param $list i32) (param $listEnd i32)
     (local $group i32) (local $read i32)
@@ -98,7 +98,7 @@ const FETCH_COLUMNS = `
       ${NEXT_GROUP})
     (i32.store offset=${at.TOUCHED} (i32.const 0) (local.get $read)))`;
 
-/** Prefetches the groups in which `filterColumns` left a row. For others it reads address 0, which needs no branch. */
+/** Prefetches the other columns of groups with a passing row. Reads address 0 for other groups, to avoid a branch. */
 function fetchRest(name: string, end: number): string {
   return `
   (func ${name} (param $list i32) (param $listEnd i32)

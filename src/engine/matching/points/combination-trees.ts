@@ -1,6 +1,6 @@
 /**
- * Kd-trees of the points of interest to which distances are measured, one for each requested combination. A search
- * among all points of the facility would take milliseconds if few points have the attributes.
+ * Kd-trees of the points of interest to which distances are measured: one for each requested combination of facility
+ * and attributes. Searching all points of a facility would take milliseconds if few have the attributes.
  */
 
 import type KDBush from 'kdbush';

@@ -1,5 +1,5 @@
 /**
- * Points of interest in memory: one kd-tree (kdbush) per facility. An index never changes after it was built.
+ * Points of interest in memory: one kd-tree (kdbush) per facility. An index never changes.
  */
 
 import { around } from 'geokdbush';
@@ -41,8 +41,8 @@ export type AddPoints = (points: Iterable<PointOfInterest>) => Promise<void>;
 export const NO_POINTS: PointIndex = { size: 0, within: () => [], nearest: () => null };
 
 /**
- * Builds an index of the points that `fill` adds. Points are added in steps and sorted in a thread, so that the event
- * loop is not blocked. Building an index of five million points takes a few seconds.
+ * Builds an index of the points that `fill` adds. Points are added in steps, and large sets are sorted in another
+ * thread, so that the event loop is not blocked. An index of five million points takes a few seconds.
  */
 export async function buildPointIndex(fill: (add: AddPoints) => Promise<void>): Promise<PointIndex> {
   const groups = FACILITIES.map((facility) => ({
@@ -140,7 +140,7 @@ const SAME_DISTANCE = 1 + 1e-9;
 /** Maximum number of equally distant points that are compared at the limit. If there are more, any may be left out. */
 const TIED_MAX = 10_000;
 
-/** At least the nearest `limit` points, or all points if there are fewer. */
+/** At least the nearest `limit` points within the radius, or all points within it if there are fewer. */
 function nearestOf(from: FacilityTree, within: Circumference, limit: number): Found {
   const found = measured(from, within, limit + 1);
   const [last, next] = [found.distancesKm[limit - 1], found.distancesKm[limit]];
@@ -186,7 +186,7 @@ function inOrder({ from, positions, distancesKm }: Found): Found {
   };
 }
 
-/** Takes milliseconds if few points of the facility have the attributes. */
+/** The lookup takes milliseconds if few points of the facility have the attributes. */
 function nearestIn({ tree, details, facility }: FacilityTree, combination: Combination, lat: number, lon: number) {
   const key = combinationKey(combination);
   const isFit = (position: number): boolean =>

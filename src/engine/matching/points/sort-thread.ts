@@ -1,4 +1,4 @@
-/** The thread that sorts a tree of points (point-tree.ts). A million points take half a second. */
+/** The thread that sorts a tree of points (point-tree.ts). Sorting a million points takes half a second. */
 
 import KDBush from 'kdbush';
 import { answerRequests } from '../../actor/worker-thread.ts';

@@ -1,7 +1,7 @@
 /**
- * Stores records of variable size in pages. An address counts words and is never 0. The space of a freed record is kept
- * in a list of its size class, and reused for a record of that class. Records never move, so no change of the index
- * waits for a reorganisation. Pages are shared buffers, for the reason that `shared-memory` gives.
+ * Stores records of variable size in pages. An address is a position in words, never 0. The space of a freed record is
+ * kept in a list of its size class, and reused for a record of that class. Records never move, so no change of the
+ * index waits for a reorganisation. Pages are shared buffers, for the reason that `shared-memory` gives.
  */
 
 /** Pages of four megabytes: they are few, so pointers to them stay cached. Unwritten parts take no memory. */
@@ -45,7 +45,7 @@ export class RecordArena {
     return this.#top * 8;
   }
 
-  /** Returns the address of `words` words within one page. `words` is at most `wordsMax`. */
+  /** Allocates `words` words, at most `wordsMax`, within one page. Returns their address. */
   allocate(words: number): number {
     const size = sizeOf(words);
     const free = this.#free[size] as number;

@@ -1,8 +1,8 @@
 /**
  * The conditions of a search: the criteria that neither columns nor places cover (limits, codes, letters, features,
- * site categories, publishers and points of interest). They include all criteria that an unknown value also satisfies
- * (`orMissing`). If a search has conditions, they also include its expressions. Equal conditions are stored once, and
- * evaluated when the first candidate needs them.
+ * site categories, publishers and points of interest). They include all criteria, except areas, that an unknown value
+ * also satisfies (`orMissing`). If a search has conditions, they also include its expressions. Equal conditions are
+ * stored once, and evaluated when the first candidate needs them.
  */
 
 import type { Criteria } from '../../domain/criteria.ts';
@@ -21,7 +21,7 @@ import { RecordArena } from './arena.ts';
 import { isRecorded, RANGE_CRITERIA, RANGES } from './layout.ts';
 import { bytesSet, isInRow, SET_CRITERIA, setOf, UNKNOWN_IN_SET } from './value-sets.ts';
 
-/** Integers before the limits. The first has the last verdict and its property, the second the code of the content. */
+/** Positions of integers. The first has the last verdict and its property's number, the second the content's code. */
 const VERDICT = 0;
 const CONTENT = 1;
 /** A bit for each limit that is set, in the order of `RANGES`, each minimum before its maximum. */
@@ -105,7 +105,7 @@ export class Conditions {
     return this.#arena.bytes;
   }
 
-  /** Writes conditions for `use`. Returns false if the criteria have none, and null if a value cannot be stored. */
+  /** Prepares the conditions for `use`. Returns false if the criteria have none, null if a value cannot be stored. */
   write(criteria: Criteria): boolean | null {
     const { orMissing, includedFeatures, excludedFeatures, expressions } = criteria;
     const needs = needsOf(criteria);
@@ -145,7 +145,7 @@ export class Conditions {
     integers[EXCLUDED_PUBLISHERS] = this.#publishers.use(this.#excludedPublishers);
     integers[POINTS] = this.#points.use(this.#pointTerms);
     const words = wordsOf(integers[BOUNDS] as number);
-    // All but the verdict and the code.
+    // All integers except `VERDICT` and `CONTENT`.
     const content = this.#contents.use(String.fromCharCode(...shorts.subarray(4, 4 * words)));
     const known = this.#addresses[content];
     if (known !== undefined) return known;
@@ -218,7 +218,7 @@ export class Conditions {
     const list = page[head + INCLUDED_PUBLISHERS] as number;
     const publishers = list === 0 ? 0 : this.#publishers.setOf(list);
     const acceptsNoPublisher = (orMissing & PUBLISHERS_CRITERION) !== 0;
-    // Decides most searches with such a list, at the least cost.
+    // This test is the cheapest, and decides most searches with a list of included publishers.
     if (list !== 0 && publishers === 0 && !acceptsNoPublisher) return FAIL;
     if (((page[head + EXCLUDED_CATEGORIES] as number) | (page[head + EXCLUDED_PUBLISHERS] as number)) !== 0) {
       stated = this.#statedTo(page, head);
@@ -266,7 +266,7 @@ export class Conditions {
   }
 }
 
-/** Writes the limits and returns their bits; null if a limit is NaN. */
+/** Writes the limits that the record lacks, and returns their bits; null if a limit is NaN. */
 function writeBounds(criteria: Criteria): number | null {
   let bits = 0;
   let top = HEAD_WORDS;
@@ -281,7 +281,7 @@ function writeBounds(criteria: Criteria): number | null {
   return bits;
 }
 
-/** Null if a code or letter is unknown. */
+/** The bits of the requested values; null if a code or letter is unknown. */
 function requestedSets(criteria: Criteria): number | null {
   let sets = 0;
   for (const { row, criterion, shift } of SET_CRITERIA) {

@@ -1,8 +1,8 @@
 /**
- * Stores criteria in a record of about eighty bytes: a head of counts and flags, limits and circle (if set), and the
- * codes in the lists of places. It also has the addresses of the polygons, of the `conditions` and of a separate record
- * for the excluded areas. The record is *partial* if the criteria are unusually large or cannot come from a client
- * (unknown codes, NaN). A partial record has only the areas, or nothing if they do not fit.
+ * Stores criteria in a record of about eighty bytes. It has a head of counts and flags, limits and circle (if set), and
+ * the codes in the lists of places. It also has the addresses of the polygons, of the `conditions` and of a separate
+ * record for the excluded areas. The record is *partial* if the criteria are unusually large or cannot come from a
+ * client (unknown codes, NaN). A partial record has only the areas, or nothing if they do not fit.
  */
 
 import { type Areas, hasAreas, NOWHERE_CODE } from '../../domain/areas.ts';

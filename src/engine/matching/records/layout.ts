@@ -35,7 +35,7 @@ export const EXPRESSION = 2;
 export const LIST_COUNTS = 3;
 /** The address of the `conditions`; 0 for none. */
 export const CONDITIONS = 5;
-/** In words of eight bytes. After the head, everything except the list codes is stored in words. */
+/** In words of eight bytes. After the head, a limit is one word, a circle three, and a code or address half a word. */
 export const HEAD_WORDS = 3;
 
 /** The lists in order. Each has the integer and bits of `LIST_COUNTS` with its length, and the table of its codes. */
@@ -65,7 +65,7 @@ export const HAS_SHAPES = 1 << 29;
 /** Set if the record is partial and has at most the areas (see `criteria-record`). */
 export const IS_PARTIAL = 1 << 30;
 if (BOUNDS_MASK >= ACCEPTS_NO_TEXT)
-  throw new RangeError(`${MEASURES.length} measures do not fit the flags of a record`);
+  throw new RangeError(`${MEASURES.length} measures overlap ACCEPTS_NO_TEXT. Move the flags.`);
 
 export const CIRCLE_WORDS = 3;
 

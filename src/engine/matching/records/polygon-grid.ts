@@ -50,8 +50,8 @@ export interface Grid {
   /** `CELL_OUTSIDE`, `CELL_INSIDE`, or the offset of the cell's list. */
   readonly cells: Int32Array;
   /**
-   * For each mixed cell: twice the number of edges, plus one if locations are inside as long as no listed edge or
-   * corner counts; the number of turning corners; the first corner of each edge; the turning corners.
+   * A list begins with twice the number of its edges, plus one if locations are inside as long as no listed edge or
+   * corner counts. Then follow the number of turning corners, the first corner of each edge, and the turning corners.
    */
   readonly lists: Uint16Array;
 }

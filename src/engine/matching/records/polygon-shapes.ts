@@ -1,6 +1,6 @@
 /**
- * The polygons of searches, with one record per list that a search or its alternatives name: boxes, rings, and a grid
- * for each polygon with many corners (`polygon-grid`). The answers are those of `isInPolygon` in `domain/geo`.
+ * The polygons of searches. Each list of polygons in a search or its alternatives has a record: boxes, rings, and grids
+ * for polygons with many corners (`polygon-grid`). The answers are those of `isInPolygon` in `domain/geo`.
  */
 
 import { EDGE_TOLERANCE_DEGREES, type Polygon, type Position } from '../../domain/geo.ts';
@@ -25,8 +25,8 @@ const WORDS = 0;
 const POLYGONS = 1;
 const HEAD_WORDS = 1;
 /**
- * Words of a polygon's line: its box; as integers, the offset of its body and the number of its rings; as floats, the
- * centre and the reach of its row (`area-geometry`). The reach is negative if the polygon has no row.
+ * A polygon's line has its box, then two integers: the offset of its body and the number of its rings. As floats, it
+ * has the centre and the reach of its row (`area-geometry`). The reach is negative if the polygon has no row.
  */
 const WEST = 0;
 const SOUTH = 1;
@@ -36,8 +36,8 @@ const BODY = 4;
 const ROW = 5;
 const LINE_WORDS = 7;
 /**
- * A body has, as integers, the number of positions, the side of the grid (0 without a grid) and the end of each ring;
- * then the corners; then the cells of the grid as integers and their lists as shorts.
+ * A body has, as integers, the number of positions, the side of the grid (0 without a grid) and the end of each ring.
+ * Then follow the corners, the cells of the grid as integers, and their lists as shorts.
  */
 const BODY_HEAD_WORDS = 1;
 /** Two megabytes, which is enough for five thousand corners with the largest grid. */
@@ -59,7 +59,7 @@ export class PolygonShapes {
   readonly #corners = new Corners();
   /** The records of the search that is being written, which its alternatives share. */
   readonly #written = new Map<readonly Polygon[], number>();
-  /** By address: how many records of the index name the polygons, without the first record. */
+  /** By address, the number of search records that name the polygons, minus one. */
   readonly #sharers = new Map<number, number>();
 
   /** Call this before the polygons of another search are written. */

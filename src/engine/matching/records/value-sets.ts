@@ -24,7 +24,7 @@ export const SET_CRITERIA = [...plainCriteria('letters'), ...plainCriteria('code
     throw new RangeError(`${row.name} has ${row.names.length} values, which do not fit in a byte`);
   return { row, criterion: bitOfCriterion(row.name), shift: i * SET_BITS };
 });
-if (SET_CRITERIA.length * SET_BITS > INTEGER_BITS) throw new RangeError(`${SET_CRITERIA.length} sets in an integer`);
+if (SET_CRITERIA.length * SET_BITS > INTEGER_BITS) throw new RangeError(`${SET_CRITERIA.length} sets exceed 32 bits`);
 
 /** Whether rows store the criterion. Types have a column, and a single code of another criterion is a need. */
 export function isInRow({ name, kind }: SetRow, count: number, acceptsUnknown: boolean): boolean {
@@ -60,7 +60,7 @@ export function setsStated(facts: PropertyFacts, adverts: readonly AdvertFacts[]
   return sets;
 }
 
-/** The bit of a value; 0 if it is not one of the criterion's values. */
+/** The bit of a value; 0 if it is not among `names`. */
 function bitOf(names: readonly string[], value: number | string | null): number {
   if (value === null) return UNKNOWN_IN_SET;
   const position = typeof value === 'string' ? names.indexOf(value) : value;

@@ -1,10 +1,10 @@
 /**
  * Circles and polygons as rows store them: a centre and a *reach*, the squared distance in degrees of arc within which
  * the row may match. The kernel computes a planar distance in single precision. If a circle spans at most `SPAN_MAX`
- * radians of longitude to either side, the relative error of the square is below 2^-11: replacing sin x by x costs x²/3
- * of the half span (2.1e-4). Replacing the chord by the arc costs at most as much, and the third-order term of the
- * cosine 0.2e-4. Rounded coordinates add up to two metres. A reach includes both margins. Below the reach by twice the
- * margins, the kernel is sure.
+ * radians of longitude to either side, the relative error of the square is below 2^-11. Replacing sin x by x, with x as
+ * half the difference in longitude, costs x²/3 (2.1e-4). Replacing the chord by the arc costs at most as much, and the
+ * third-order term of the cosine 0.2e-4. Rounded coordinates add up to two metres. A reach includes both margins. A
+ * distance that is below the reach by twice the margins is certainly within the circle.
  */
 
 import { type Circle, EARTH_RADIUS_KM, KM_PER_DEGREE, type Polygon, RADIANS } from '../../domain/geo.ts';

@@ -2,9 +2,9 @@
  * The rows of circles and polygons. A row tree finds the leaf of a row. An R-tree over the boxes of the leaves finds
  * the leaves that may contain a location. So the R-tree has only thousands of boxes for a million searches.
  *
- * Access to memory dominates the cost of a look-up. Therefore, when a node is first visited after a change of boxes,
+ * Access to memory dominates the cost of a lookup. Therefore, when a node is first visited after a change of boxes,
  * the boxes of its children are copied to a table of integers. All tables are in one array and refer to one another, so
- * a look-up reads no objects of the R-tree. The lines of leaves also locate their rows, and are updated with them.
+ * a lookup reads no objects of the R-tree. The lines of leaves also locate their rows, and are updated with them.
  */
 
 import RBush from 'rbush';

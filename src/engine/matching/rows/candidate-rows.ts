@@ -22,7 +22,6 @@ import { NO_TEXT, type PlaceCodes, type SearchRows } from './search-rows.ts';
 import { compileKernel } from './shared-memory.ts';
 import { AXIS, CHUNK, IS_LEAF, LEFT, NODE_ACCEPTS, RIGHT, ROWS } from './tree-nodes.ts';
 
-/** The operations on a row in a table of places or in the tree of areas. */
 type RowAct = 'insert' | 'remove';
 
 /** The only code in the table of rows without a place. */
@@ -147,7 +146,7 @@ export class CandidateRows implements RowList {
   }
 }
 
-/** Changes `row` to one of the areas of its search. `attention` is that of all rows of the search. */
+/** Writes one of the search's areas to `row`. `attention` is that of all rows of the search. */
 function areaRow(row: Row, { latitude, longitude, reach, isDecisive, isPolygon }: CircleRow, attention: number): Row {
   row.latitude = latitude;
   row.longitude = longitude;

@@ -73,7 +73,7 @@ type Consider = (axis: number, at: number) => void;
 /** Copies number, kinds and area of the row at `position` to `row`. */
 export type ReadKeys = (position: number, row: Row) => void;
 
-/** How to split `rowCount` rows; null if no split pays. If there are many rows, evaluates an evenly spaced sample. */
+/** Chooses a split of `rowCount` rows; null if none pays. Of many rows, evaluates an evenly spaced sample. */
 export function chooseSplit(readKeys: ReadKeys, rowCount: number, hasArea: boolean): ChosenSplit | null {
   const sampleCount = Math.min(rowCount, SAMPLE_ROWS);
   for (let i = 0; i < sampleCount; i++) {

@@ -22,7 +22,7 @@ type Steps = readonly [from: number, to: number, step: number];
 function edgesOf(...runs: readonly Steps[]): Edges {
   const edges: number[] = [];
   for (const [from, to, step] of runs) for (let edge = from; edge < to; edge += step) edges.push(edge);
-  if (edges.length > EDGES_MAX) throw new RangeError(`${edges.length} edges, at most ${EDGES_MAX}`);
+  if (edges.length > EDGES_MAX) throw new RangeError(`${edges.length} edges exceed the maximum of ${EDGES_MAX}`);
   return Float64Array.from(edges);
 }
 

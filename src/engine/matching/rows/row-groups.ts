@@ -2,8 +2,8 @@
  * The memory that the kernel reads: rows in groups, as in `kernel/layout`. The groups of a leaf are adjacent in a
  * chunk. Chunks are carved from slabs and reused through free lists. Adding or removing a row copies at most one chunk.
  *
- * A row is one search in one area. It has quantised limits, needs and, for circles and polygons, a centre and a reach.
- * An unused lane accepts no property type, so it never passes.
+ * A row has the quantised limits and the needs of a search. The row of a circle or polygon also has a centre and a
+ * reach. An unused lane accepts no property type, so it never passes.
  */
 
 import { PROPERTY_TYPES } from '../../domain/codes.ts';
@@ -34,7 +34,7 @@ if (ANY_TYPE > 0xff) throw new RangeError(`${PROPERTY_TYPES.length} property typ
 /** `ATTENTION` has these bits, which state what remains to be checked after a row has passed the columns. */
 export const NEEDS_EXACT_CHECK = 1;
 export const NEEDS_TEXT_CHECK = 2;
-/** A property may pass several rows of the search. */
+/** Another row may also find the search, or exclude it for the property. */
 export const REPEATS = 4;
 /** A property with several INSEE codes may pass several rows of the search. */
 export const REPEATS_BY_INSEE = 8;
@@ -54,7 +54,7 @@ const CHUNK_LOG2_MAX = 21;
 
 const SLAB_GROUPS = 64;
 
-/** One search in one area, before it is written to a lane. */
+/** A row before it is written to a lane. */
 export interface Row {
   number: number;
   types: number;
@@ -95,7 +95,7 @@ function sourceOf({ attention, expression, shapes, conditions, address }: Row): 
   return (attention & NEEDS_CONDITION_CHECK) !== 0 ? conditions : shapes;
 }
 
-/** The memory that the kernel shares with this thread. */
+/** The memory that the kernel shares with the JavaScript code. */
 export class GroupMemory extends SharedMemory {
   #groupsInUse = 0;
   /** First free chunk of each size, places before areas; 0 for none. Each begins with the address of the next. */

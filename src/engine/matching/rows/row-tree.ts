@@ -118,7 +118,7 @@ export class RowTrees {
         if (this.#watcher === null || isAreaOf(floats, first + lane, row)) return position + lane;
       }
     }
-    throw new Error(`search ${number} has lost a row`);
+    throw new Error(`The index lacks a row of search ${number}. Rebuild the index.`);
   }
 
   /** Removes a row: the last row moves to its position. */

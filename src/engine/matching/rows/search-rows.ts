@@ -1,6 +1,6 @@
 /**
- * The rows of a search: one for each area or place that it names; without any, one for each required term, or one row.
- * Rows are derived from the record alone, so a removal derives exactly the rows that were inserted.
+ * The rows of a search: one for each area or place that it names. If it names none, it has one for each required term
+ * or, without such terms, a single row. The record determines the rows, so a removal finds exactly the inserted rows.
  */
 
 import type { SearchNumber } from '../../domain/ids.ts';

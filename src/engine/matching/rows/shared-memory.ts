@@ -18,8 +18,8 @@ export function compileKernel(base64: string): WebAssembly.Module {
   const binary = Buffer.from(base64, 'base64');
   if (WebAssembly.validate(binary)) return new WebAssembly.Module(binary);
   throw new ProcessorUnfitError(
-    'Matching needs SSE4.1, which x86 processors have had since 2008. In a virtual machine, choose a processor type ' +
-      'that has it, such as "host" in place of "kvm64".',
+    'Matching needs SSE4.1, which this processor lacks. In a virtual machine, choose a processor type that has it, ' +
+      'such as "host" in place of "kvm64". Otherwise use a processor that was made after 2008.',
   );
 }
 

@@ -1,6 +1,6 @@
 /**
- * The texts of one property, folded once, and which terms, exact phrases and loose phrases occur in them. Results have
- * the number of a generation, so that nothing has to be cleared between properties.
+ * Reads the texts of one property once, and finds the terms, exact phrases and loose phrases in them. Results have the
+ * number of a generation, so that nothing has to be cleared between properties.
  */
 
 import { GAP_MAX } from '../../domain/word-phrases.ts';
@@ -75,7 +75,7 @@ export class AdvertText {
     return this.#phraseSeenIn[code] === this.#generation;
   }
 
-  /** Whether the terms of the loose phrase occur in one text, in order and close together. */
+  /** Whether the loose phrase occurs in one text: its terms in order, close together and not negated. */
   hasLoosePhrase(code: number): boolean {
     if (this.#looseReadIn !== this.#generation) {
       this.#looseReadIn = this.#generation;

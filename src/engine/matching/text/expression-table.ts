@@ -222,7 +222,6 @@ function occurs(text: AdvertText, program: Int32Array, start: number, end: numbe
   return false;
 }
 
-/** The number of words that this number of integers needs. */
 function wordsFor(integers: number): number {
   return Math.ceil(integers / 2);
 }

@@ -1,6 +1,6 @@
 /**
  * The phrases that searches look for. They are paths in one tree of words, with use counts. A text is compared with all
- * phrases at once: from each word of the text, the following words lead down the tree while a phrase continues.
+ * phrases at once. From each word of the text, the following words lead down the tree while a phrase continues.
  */
 
 const ROOT = 0;
@@ -108,7 +108,7 @@ export class PhraseTable {
     return node;
   }
 
-  /** Empties a slot, and moves later entries so that no look-up ends there (D. E. Knuth, TAOCP 6.4, algorithm R). */
+  /** Empties a slot, and moves later entries so that no lookup ends there (D. E. Knuth, TAOCP 6.4, algorithm R). */
   #removeSlot(removed: number): void {
     const slots = this.#slots;
     const mask = slots.length - 1;

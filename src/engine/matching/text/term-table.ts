@@ -1,6 +1,6 @@
 /**
  * Assigns codes, with use counts, to words that searches look for in any inflected form. Words with the same lemmas are
- * one term. A word in a text finds all terms with which it shares a lemma: *cours* finds *cour* and *courir*.
+ * one term. A word in a text finds all terms with which it shares a lemma: *cuisines* finds *cuisine* and *cuisinée*.
  */
 
 import { lemmasOf } from '../../domain/inflection/lemmas.ts';

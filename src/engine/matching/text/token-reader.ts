@@ -95,7 +95,7 @@ export class TokenReader implements WordSequence {
     return this.#table.revision;
   }
 
-  /** Codes of the words in order, 0 if no strict entry has it, and each text's `end`. Valid until the next text. */
+  /** Codes of the words in order, 0 for words in no strict entry, and each text's `end`. Valid until the next text. */
   get codes(): Int32Array {
     return this.#codes.view;
   }

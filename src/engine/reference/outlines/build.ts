@@ -151,7 +151,7 @@ function pointsOf(source: Source, arc: number): readonly Point[] {
 }
 
 function transformOf(source: Source): NonNullable<Source['transform']> {
-  if (source.transform === undefined) throw new Error('the source has no grid');
+  if (source.transform === undefined) throw new Error('the outlines of the communes have no grid (`transform`)');
   return source.transform;
 }
 
@@ -250,7 +250,7 @@ for (const { name, source, make } of [
   { name: 'arrondissements.bin.br', source: ARRONDISSEMENTS, make: makeArrondissements },
 ]) {
   if (!existsSync(source)) {
-    process.stdout.write(`${name}: skipped, ${fileURLToPath(source)} is not there\n`);
+    process.stdout.write(`${name}: skipped, ${fileURLToPath(source)} does not exist\n`);
     continue;
   }
   const outlines = await make();

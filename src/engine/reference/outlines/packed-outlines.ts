@@ -1,6 +1,6 @@
 /**
  * The file format of the communes' outlines: a line of JSON, then columns of 32-bit integers. Each value is stored as
- * the difference from the previous value, which compresses well. Each line between two communes is stored once.
+ * the difference from the previous value, which compresses well. An arc between two communes is stored once.
  */
 
 /** The sea or a lake is beyond the outer arc. */

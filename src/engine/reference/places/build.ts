@@ -1,7 +1,8 @@
 /**
- * Creates `places.tsv.gz` in this folder from La Poste's list of zip codes (Licence Ouverte 2.0). Each line has, for
- * the INSEE code of a present or merged commune, its centres, zip codes that the package of communes lacks, names of
- * localities, and former names. With `--check`, compares the file instead. Without La Poste's file, does nothing.
+ * Creates `places.tsv.gz` in this folder from La Poste's list of zip codes (Licence Ouverte 2.0), `by-hand.tsv` and
+ * `former-names.tsv`. Each line has the INSEE code of a present or merged commune, its centres, names of localities,
+ * and former names. It also has zip codes that the npm package lacks. With `--check`, compares the file instead.
+ * Without La Poste's list, does nothing.
  */
 
 import { existsSync } from 'node:fs';
@@ -86,7 +87,7 @@ function textOf(insee: string, { centres, zipcodes, localities, formerNames }: L
 }
 
 if (!existsSync(SOURCE)) {
-  process.stdout.write(`places: skipped, ${fileURLToPath(SOURCE)} is not there\n`);
+  process.stdout.write(`places: skipped, ${fileURLToPath(SOURCE)} does not exist\n`);
 } else if (process.argv.includes('--check')) {
   const stored = gunzipSync(await readFile(RESULT)).toString('utf8');
   if (stored !== (await makeTable())) throw new Error('places.tsv.gz is outdated: run npm run generate');

@@ -148,7 +148,7 @@ create table searches (
   -- When the search was last silenced or deleted; null once the background task has cancelled its open deliveries.
   silenced_at timestamptz,
   deleted_at timestamptz,
-  -- Combinations of facility and attributes in `pointsOfInterest` (domain/point-distances.ts); null without one.
+  -- Combinations of facility and attributes in `pointsOfInterest` (domain/point-distances.ts); null if there are none.
   point_combinations text[],
   -- Estimated number of matches per 1,000 adverts, computed when the criteria were saved.
   matches_per_mille smallint not null default 0,
@@ -309,7 +309,7 @@ create table events (
 create index events_property on events (property_uuid, id);
 
 -- The thresholds of a search as the recorder reads them (RouteThresholds of domain/routing.ts). The id of the last
--- event is used as a time that does not depend on clocks. Transactions in progress record events with higher ids.
+-- event is used as a time that does not depend on clocks. Events that are inserted later have higher ids.
 create function event_thresholds_of(fields json, compares boolean, present json, begins boolean)
 returns json language sql as $$
   select json_build_object('fields', fields,
@@ -395,7 +395,7 @@ create table market_prices (
 -- Matches and deliveries.
 
 -- One row per (search, property) pair that was notified. The transaction that records the first delivery, feed item or
--- e-mail item has locked the property's row, and inserts it. Most further notifications change only unindexed columns.
+-- e-mail item inserts it, while it locks the property's row. Most further notifications change only unindexed columns.
 create table matches (
   id uuid primary key,
   property_uuid uuid not null,
@@ -406,7 +406,7 @@ create table matches (
   -- The id of the newest delivery or feed item. The next one gets a greater id.
   last_delivery_id uuid not null,
   search_number integer not null,
-  -- The sequence of that delivery or feed item.
+  -- The sequence of the newest delivery or feed item.
   last_sequence integer not null,
   -- The version of the search when the match began or was first notified.
   search_version integer not null,
@@ -750,7 +750,7 @@ create table feed_batches (
   primary key (client_id, epoch, recorded_in)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = -1);
 
--- Where the removed part of a client's feed ends. A reader with an earlier cursor has missed items.
+-- The end of the removed part of each client's feed. A reader with an earlier cursor has missed items.
 create table feed_floors (client_id uuid primary key, epoch integer not null, recorded_in xid8 not null, id uuid not null);
 
 -- One row: the key that signs the cursors of the feed. Two random UUIDs have 244 random bits.
@@ -773,7 +773,7 @@ create table endpoints (
   paused_at timestamptz generated always as (least(operator_paused_at, client_paused_at, failures_paused_at)) stored,
   -- The reason that the operator gave.
   pause_reason text,
-  -- True from the end of a pause to the first 200. Meanwhile one attempt is made at a time, of `resumed_with`.
+  -- True from the end of a pause to the first 200. Meanwhile only the delivery `resumed_with` may have an attempt.
   is_resuming boolean not null default false,
   resumed_with uuid,
   -- Number of failed attempts since the last success, and when the first of these ended.

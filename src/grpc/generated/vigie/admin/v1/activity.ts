@@ -8,7 +8,7 @@
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
-/** Activities of the service, streamed as they happen. */
+/** Activities of the service (changes of adverts, matches, attempts of webhooks), streamed as they happen. */
 
 /** Request to watch. Only activities that satisfy every condition that is set are sent. */
 export interface WatchActivityRequest {
@@ -72,7 +72,7 @@ export interface MatchBegun {
   property: string;
 }
 
-/** One attempt of a delivery. */
+/** One attempt of a webhook. */
 export interface AttemptEnded {
   /** `deliveries/{delivery}`. */
   delivery: string;

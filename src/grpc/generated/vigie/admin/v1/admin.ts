@@ -106,7 +106,7 @@ import {
  * custom method is a verb on a resource or a collection.
  *
  * Authentication: `authorization: Bearer <token>` in the metadata of every call, or a client certificate if the server
- * requests one. Only `grpc.health.v1.Health` is open, for the probes of orchestrators.
+ * requests one. Only `grpc.health.v1.Health` needs neither, for the probes of orchestrators.
  *
  * Deadlines: a call without one has 30 seconds, or ten minutes if it reads many rows or waits for every instance
  * (`DrainStage`, `RebuildIndex`, `RequeueDeadLetters`, `ImportPointsOfInterest`). `WatchActivity` has no limit. At the
@@ -114,8 +114,8 @@ import {
  * back.
  *
  * Limits: 4 MiB for a message; 64 concurrent calls per connection; 16 watchers of activities and 16 of health per
- * process; 64 connections, of which 16 may be unauthenticated. Beyond that, the oldest unauthenticated connection is
- * closed. An idle connection ends after five minutes; clients reconnect for the next call.
+ * process. A process accepts 64 connections, 16 of them unauthenticated. Beyond that, it closes the oldest
+ * unauthenticated connection. An idle connection ends after five minutes; clients reconnect for the next call.
  *
  * Errors carry `google.rpc.Status` details: `ErrorInfo` (domain `vigie`, a stable reason) with every error,
  * `BadRequest` with INVALID_ARGUMENT, `ResourceInfo` with NOT_FOUND and ALREADY_EXISTS, `PreconditionFailure` with
@@ -137,7 +137,7 @@ export const AdminServiceService = {
   },
   /**
    * Pauses a stage on every instance. Work in progress ends; adverts wait in JetStream, deliveries in PostgreSQL.
-   * Nothing is lost. Pausing a paused stage changes nothing. The pause outlives restarts.
+   * Nothing is lost. Pausing a paused stage changes only its reason, if one is given. The pause outlives restarts.
    */
   pauseStage: {
     path: "/vigie.admin.v1.AdminService/PauseStage" as const,
@@ -202,7 +202,7 @@ export const AdminServiceService = {
     responseSerialize: (value: Index): Buffer => Buffer.from(Index.encode(value).finish()),
     responseDeserialize: (value: Buffer): Index => Index.decode(value),
   },
-  /** Shows a search as the matcher applies it. */
+  /** Shows a search as matching applies it. */
   getIndexedSearch: {
     path: "/vigie.admin.v1.AdminService/GetIndexedSearch" as const,
     requestStream: false as const,
@@ -264,8 +264,8 @@ export const AdminServiceService = {
   /**
    * Resends a webhook, even a delivered one, with its original id and bytes, to the current endpoint of its search.
    * This is `POST /deliveries/{id}/resend`. A final delivery starts a new series of attempts; a waiting one becomes
-   * due. An item of an e-mail that has failed or waits for its retry is retried in the same way. FAILED_PRECONDITION if
-   * the search no longer wants the delivery, has no endpoint for it, or now hides its contacts.
+   * due. An item of an e-mail is resent only if it has failed or waits. FAILED_PRECONDITION if the search no longer
+   * wants the delivery, has no endpoint for it, or now hides its contacts.
    */
   resendDelivery: {
     path: "/vigie.admin.v1.AdminService/ResendDelivery" as const,
@@ -343,7 +343,7 @@ export const AdminServiceService = {
     responseSerialize: (value: Feed): Buffer => Buffer.from(Feed.encode(value).finish()),
     responseDeserialize: (value: Buffer): Feed => Feed.decode(value),
   },
-  /** Requests a snapshot of a source, even if it is not due. The reader of the source begins within seconds. */
+  /** Requests a snapshot of a source, even if it is not due. An instance that reads the source begins within seconds. */
   runFeed: {
     path: "/vigie.admin.v1.AdminService/RunFeed" as const,
     requestStream: false as const,
@@ -378,7 +378,7 @@ export const AdminServiceService = {
   /**
    * Publishes dead letters to their subjects again, oldest first, and deletes them. A message that is still invalid
    * becomes a new dead letter. An interrupted call may have published some without deleting them. Repeating the call is
-   * safe: for two minutes the stream drops duplicates, and later ones change nothing.
+   * safe: the stream drops duplicates for two minutes, and dead letters that are recorded by then count as overtaken.
    */
   requeueDeadLetters: {
     path: "/vigie.admin.v1.AdminService/RequeueDeadLetters" as const,
@@ -404,8 +404,8 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): PurgeDeadLettersResponse => PurgeDeadLettersResponse.decode(value),
   },
   /**
-   * Lists the endpoints that have deliveries, by the number of open ones, largest first. An endpoint whose first
-   * delivery has just ended may be missing for a second.
+   * Lists the endpoints that have had an attempt or a pause, those with the most open deliveries first. A new endpoint
+   * is listed about a second after its first attempt.
    */
   listEndpoints: {
     path: "/vigie.admin.v1.AdminService/ListEndpoints" as const,
@@ -417,7 +417,7 @@ export const AdminServiceService = {
       Buffer.from(ListEndpointsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListEndpointsResponse => ListEndpointsResponse.decode(value),
   },
-  /** Shows the health of an endpoint. NOT_FOUND if `ListEndpoints` does not list it. */
+  /** Shows the health of an endpoint. NOT_FOUND if it has neither deliveries nor a pause. */
   getEndpoint: {
     path: "/vigie.admin.v1.AdminService/GetEndpoint" as const,
     requestStream: false as const,
@@ -450,7 +450,7 @@ export const AdminServiceService = {
   },
   /**
    * Shows the data that clients store about a recipient of e-mails: searches, consent, objections, e-mails with
-   * outcomes. NOT_FOUND if no data was ever stored.
+   * outcomes. NOT_FOUND if there is no data.
    */
   getRecipients: {
     path: "/vigie.admin.v1.AdminService/GetRecipients" as const,
@@ -464,7 +464,7 @@ export const AdminServiceService = {
   },
   /**
    * Erases an address from every row of these clients, and keeps the objection as a salted hash. An e-mail that is
-   * being sent is the last one. The call may be repeated. NOT_FOUND if no data was ever stored.
+   * being sent is the last one. The call may be repeated. NOT_FOUND if there is no data.
    */
   eraseRecipients: {
     path: "/vigie.admin.v1.AdminService/EraseRecipients" as const,
@@ -511,8 +511,8 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): ListClientsResponse => ListClientsResponse.decode(value),
   },
   /**
-   * Deletes a client. Its keys are refused and its name is free at once. Its searches are deleted, and their open
-   * deliveries cancelled, in the background.
+   * Deletes a client. Its name is free at once, and its keys are refused within five seconds. Its searches are deleted,
+   * and their open deliveries cancelled, in the background.
    */
   deleteClient: {
     path: "/vigie.admin.v1.AdminService/DeleteClient" as const,
@@ -595,7 +595,7 @@ export const AdminServiceService = {
   },
   /**
    * Replaces the points of a source in one transaction. The first message names the source, every message may contain
-   * points, and the last one is marked. If the stream breaks, or pauses for ten seconds (ABORTED), nothing changes.
+   * points, and the last one is marked. If the stream breaks, or pauses for ten minutes (ABORTED), nothing changes.
    */
   importPointsOfInterest: {
     path: "/vigie.admin.v1.AdminService/ImportPointsOfInterest" as const,
@@ -639,7 +639,7 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   getStatus: handleUnaryCall<GetStatusRequest, Status>;
   /**
    * Pauses a stage on every instance. Work in progress ends; adverts wait in JetStream, deliveries in PostgreSQL.
-   * Nothing is lost. Pausing a paused stage changes nothing. The pause outlives restarts.
+   * Nothing is lost. Pausing a paused stage changes only its reason, if one is given. The pause outlives restarts.
    */
   pauseStage: handleUnaryCall<PauseStageRequest, Stage>;
   /** Resumes a stage on every instance. */
@@ -655,7 +655,7 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   getIndex: handleUnaryCall<GetIndexRequest, Index>;
   /** Reads all searches from PostgreSQL again, on every instance. Answers when all instances have done so. */
   rebuildIndex: handleUnaryCall<RebuildIndexRequest, Index>;
-  /** Shows a search as the matcher applies it. */
+  /** Shows a search as matching applies it. */
   getIndexedSearch: handleUnaryCall<GetIndexedSearchRequest, IndexedSearch>;
   /**
    * Explains why a property does or does not satisfy a search: the compared values of each criterion, and the
@@ -671,8 +671,8 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   /**
    * Resends a webhook, even a delivered one, with its original id and bytes, to the current endpoint of its search.
    * This is `POST /deliveries/{id}/resend`. A final delivery starts a new series of attempts; a waiting one becomes
-   * due. An item of an e-mail that has failed or waits for its retry is retried in the same way. FAILED_PRECONDITION if
-   * the search no longer wants the delivery, has no endpoint for it, or now hides its contacts.
+   * due. An item of an e-mail is resent only if it has failed or waits. FAILED_PRECONDITION if the search no longer
+   * wants the delivery, has no endpoint for it, or now hides its contacts.
    */
   resendDelivery: handleUnaryCall<ResendDeliveryRequest, Delivery>;
   /**
@@ -691,7 +691,7 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   listFeeds: handleUnaryCall<ListFeedsRequest, ListFeedsResponse>;
   /** Shows a source and the result of its last snapshot. */
   getFeed: handleUnaryCall<GetFeedRequest, Feed>;
-  /** Requests a snapshot of a source, even if it is not due. The reader of the source begins within seconds. */
+  /** Requests a snapshot of a source, even if it is not due. An instance that reads the source begins within seconds. */
   runFeed: handleUnaryCall<RunFeedRequest, Feed>;
   /** Lists dead letters, newest first, without their bodies. */
   listDeadLetters: handleUnaryCall<ListDeadLettersRequest, ListDeadLettersResponse>;
@@ -700,17 +700,17 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   /**
    * Publishes dead letters to their subjects again, oldest first, and deletes them. A message that is still invalid
    * becomes a new dead letter. An interrupted call may have published some without deleting them. Repeating the call is
-   * safe: for two minutes the stream drops duplicates, and later ones change nothing.
+   * safe: the stream drops duplicates for two minutes, and dead letters that are recorded by then count as overtaken.
    */
   requeueDeadLetters: handleUnaryCall<RequeueDeadLettersRequest, RequeueDeadLettersResponse>;
   /** Deletes dead letters permanently. Without `force`, only reports their number and a sample (AIP-165). */
   purgeDeadLetters: handleUnaryCall<PurgeDeadLettersRequest, PurgeDeadLettersResponse>;
   /**
-   * Lists the endpoints that have deliveries, by the number of open ones, largest first. An endpoint whose first
-   * delivery has just ended may be missing for a second.
+   * Lists the endpoints that have had an attempt or a pause, those with the most open deliveries first. A new endpoint
+   * is listed about a second after its first attempt.
    */
   listEndpoints: handleUnaryCall<ListEndpointsRequest, ListEndpointsResponse>;
-  /** Shows the health of an endpoint. NOT_FOUND if `ListEndpoints` does not list it. */
+  /** Shows the health of an endpoint. NOT_FOUND if it has neither deliveries nor a pause. */
   getEndpoint: handleUnaryCall<GetEndpointRequest, Endpoint>;
   /** Pauses an endpoint: no attempt begins from now on. Nothing is lost. The pause outlives restarts. */
   pauseEndpoint: handleUnaryCall<PauseEndpointRequest, Endpoint>;
@@ -718,12 +718,12 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   resumeEndpoint: handleUnaryCall<ResumeEndpointRequest, Endpoint>;
   /**
    * Shows the data that clients store about a recipient of e-mails: searches, consent, objections, e-mails with
-   * outcomes. NOT_FOUND if no data was ever stored.
+   * outcomes. NOT_FOUND if there is no data.
    */
   getRecipients: handleUnaryCall<GetRecipientsRequest, GetRecipientsResponse>;
   /**
    * Erases an address from every row of these clients, and keeps the objection as a salted hash. An e-mail that is
-   * being sent is the last one. The call may be repeated. NOT_FOUND if no data was ever stored.
+   * being sent is the last one. The call may be repeated. NOT_FOUND if there is no data.
    */
   eraseRecipients: handleUnaryCall<EraseRecipientsRequest, EraseRecipientsResponse>;
   /** Creates a client. ALREADY_EXISTS if the name is taken. */
@@ -736,8 +736,8 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   /** Lists clients by name. */
   listClients: handleUnaryCall<ListClientsRequest, ListClientsResponse>;
   /**
-   * Deletes a client. Its keys are refused and its name is free at once. Its searches are deleted, and their open
-   * deliveries cancelled, in the background.
+   * Deletes a client. Its name is free at once, and its keys are refused within five seconds. Its searches are deleted,
+   * and their open deliveries cancelled, in the background.
    */
   deleteClient: handleUnaryCall<DeleteClientRequest, Empty>;
   /** Creates an API key. Only this answer contains the key itself. */
@@ -757,7 +757,7 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   listPointSources: handleUnaryCall<ListPointSourcesRequest, ListPointSourcesResponse>;
   /**
    * Replaces the points of a source in one transaction. The first message names the source, every message may contain
-   * points, and the last one is marked. If the stream breaks, or pauses for ten seconds (ABORTED), nothing changes.
+   * points, and the last one is marked. If the stream breaks, or pauses for ten minutes (ABORTED), nothing changes.
    */
   importPointsOfInterest: handleClientStreamingCall<ImportPointsOfInterestRequest, PointSource>;
   /** Deletes a source and its points. */

@@ -58,8 +58,8 @@ export interface Client {
     | number
     | undefined;
   /**
-   * E-mail address for notices before an endpoint of the client is paused after failures, and at the pause; empty:
-   * none.
+   * E-mail address for notices of endpoints that have been paused after failures, or have failed for half the time that
+   * leads to a pause; empty: none.
    */
   noticeAddress?:
     | string
@@ -110,7 +110,7 @@ export interface UpdateClientRequest {
   client:
     | Client
     | undefined;
-  /** Fields to change; a limit that is absent from `client` becomes the configured default. Empty: the fields of `client`. */
+  /** Fields to change; a limit that `client` lacks becomes the configured default. Empty: the fields set in `client`. */
   updateMask: string[] | undefined;
 }
 

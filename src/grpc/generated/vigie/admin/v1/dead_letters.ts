@@ -45,7 +45,7 @@ export interface DeadLetterFilter {
   names: string[];
   /** Dead letters with this subject. */
   subject: string;
-  /** Dead letters whose reason contains this text, in any case. */
+  /** Dead letters whose reason contains this text, ignoring case. */
   reason: string;
   /** Received at this time or later. */
   startTime:
@@ -93,7 +93,7 @@ export interface RequeueDeadLettersRequest {
 export interface RequeueDeadLettersResponse {
   /** Their number. */
   requeuedCount: number;
-  /** Number of those that are kept because they would change nothing: a later message of their advert is recorded. */
+  /** Number of those that are kept because a later message of their advert, or an earlier requeue of them, is recorded. */
   overtakenCount: number;
 }
 

@@ -10,7 +10,7 @@ import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
 /** Deliveries, their attempts, and resending them. */
 
-/** One message to one endpoint, with all its attempts. */
+/** One webhook, or one item of an e-mail, with all its attempts. */
 export interface Delivery {
   /** `deliveries/{delivery}`; the id is the `webhook-id` that the receiver sees. */
   name: string;
@@ -64,11 +64,11 @@ export interface Delivery {
 export const Delivery_State = {
   /** STATE_UNSPECIFIED - In a filter: any state. */
   STATE_UNSPECIFIED: "STATE_UNSPECIFIED",
-  /** STATE_QUEUED - Due, and waits for its first attempt. */
+  /** STATE_QUEUED - Waits for its first attempt, or is due for a retry or a resend. */
   STATE_QUEUED: "STATE_QUEUED",
   /** STATE_SENDING - An attempt is in progress. */
   STATE_SENDING: "STATE_SENDING",
-  /** STATE_RETRY_WAIT - Failed, and due for a retry at `due_time`. */
+  /** STATE_RETRY_WAIT - The last attempt failed; the retry is due at `due_time`. */
   STATE_RETRY_WAIT: "STATE_RETRY_WAIT",
   /** STATE_DELIVERED - Answered with 200, or accepted as an e-mail. Final. */
   STATE_DELIVERED: "STATE_DELIVERED",

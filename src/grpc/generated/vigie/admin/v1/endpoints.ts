@@ -12,7 +12,7 @@ import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
 /** A URL of one client, for all its searches, or a URL for all clients, which operators can pause. */
 export interface Endpoint {
-  /** `endpoints/{endpoint}`: thirty-two hexadecimal digits of a client and a URL, or sixteen of a URL for all clients. */
+  /** `endpoints/{endpoint}`: 32 hexadecimal digits for a URL of one client, or 16 for a URL of all clients. */
   name: string;
   /** The URL. */
   url: string;
@@ -26,13 +26,13 @@ export interface Endpoint {
   openCount: number;
   /** Deliveries whose attempts are used up. */
   failedCount: number;
-  /** When the most overdue delivery should have been attempted. */
+  /** Earliest due time of the waiting deliveries; absent if none waits. */
   oldestDueTime:
     | Date
     | undefined;
   /** Failed attempts since the last success. */
   failureStreak: number;
-  /** Error of the last attempt (`attempts.error`); empty if delivered or never tried. */
+  /** Error of the last attempt; empty if delivered or never tried. */
   lastError: string;
   /** When the last attempt started. */
   lastAttemptTime: Date | undefined;

@@ -8,9 +8,9 @@
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
-/** Feeds: the sources whose files are read, and the results of the last snapshot of each. */
+/** Feeds: sources of adverts, such as agencies, whose files are read. A snapshot is a file with all adverts of a source. */
 
-/** One source. */
+/** One source, and the results of its last snapshot. */
 export interface Feed {
   /** `feeds/{feed}`. */
   name: string;

@@ -65,7 +65,7 @@ export interface IndexedSearch {
   indexed?:
     | boolean
     | undefined;
-  /** Its criteria in JSON, as matching applies them: lists are resolved, and limits of 0 are removed. */
+  /** Its criteria in JSON, as matching applies them: without limits of 0, and with the names of site categories. */
   criteriaJson: string;
   /** True if its notifications are on. */
   notificationEnabled: boolean;

@@ -11,7 +11,7 @@ import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 
 /** Request for the data about an address. */
 export interface GetRecipientsRequest {
-  /** The e-mail address, in any case. */
+  /** The e-mail address, ignoring case. */
   address: string;
   /** `clients/{client}`, or a client's display name; empty means all. */
   client: string;
@@ -28,7 +28,7 @@ export interface GetRecipientsResponse {
 
 /** Request to erase an address. */
 export interface EraseRecipientsRequest {
-  /** The e-mail address, in any case. */
+  /** The e-mail address, ignoring case. */
   address: string;
   /** `clients/{client}`, or a client's display name; empty means all. */
   client: string;
@@ -50,7 +50,7 @@ export interface RecipientErasure {
 
 /** The erased data. */
 export interface EraseRecipientsResponse {
-  /** By client, without clients that never had the address. */
+  /** By client, without clients that have no data about the address. */
   erasures: RecipientErasure[];
 }
 

@@ -9,8 +9,8 @@ import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
 /**
- * Recoveries: they resend failed webhooks of a period, and leave slots for new deliveries. Clients can also start them
- * themselves (`POST /recoveries`).
+ * Recoveries resend the failed webhooks of a period. They use at most a quarter of the concurrent attempts, so that new
+ * deliveries hardly wait. Clients can also start recoveries (`POST /recoveries`).
  */
 
 /** One recovery and its progress. */

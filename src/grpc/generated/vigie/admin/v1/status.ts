@@ -25,11 +25,11 @@ export interface Status {
   stages: Stage[];
   /** `ADVERTS`, `RETRIES` and `REJECTED`; empty while NATS cannot be reached. */
   streams: Stream[];
-  /** Deliveries that are not final, by state. */
+  /** Webhooks that are not final, by state. */
   openDeliveries: DeliveryStateCount[];
-  /** Deliveries that have failed for good, until they are resent. */
+  /** Webhooks that have failed, without a further attempt unless they are resent. */
   failedDeliveryCount: number;
-  /** When the most overdue delivery should have been attempted; absent if none waits. */
+  /** Earliest due time of a waiting webhook whose endpoint is not paused; absent if none waits. */
   oldestDueTime:
     | Date
     | undefined;
@@ -51,9 +51,9 @@ export interface IntakeLead {
   beginTime:
     | Date
     | undefined;
-  /** Time without a leader before it. */
+  /** Seconds without a leader before `begin_time`, although an instance was running. */
   gapSeconds: number;
-  /** Current time without a leader; 0 while there is one. */
+  /** Seconds without a leader until now; 0 while there is one. */
   leaderlessSeconds: number;
 }
 
@@ -82,11 +82,11 @@ export interface Instance {
     | undefined;
   /** True for the leader of intake; the other instances with the role `intake` are standbys. */
   leadsIntake: boolean;
-  /** Components that have been failing for more than ten seconds, longest first. */
+  /** Components that have been failing for at least ten seconds, longest first, then checks that fail now. */
   failingActors: FailingActor[];
 }
 
-/** A component of an instance that fails repeatedly. */
+/** A component or check of an instance that fails repeatedly. */
 export interface FailingActor {
   /** `recorder`, `matcher`, `claims`, … */
   actor: string;
@@ -215,8 +215,8 @@ export interface AdoptStreamsRequest {
 /** The streams and consumers that were taken over. */
 export interface AdoptStreamsResponse {
   /**
-   * A sentence for each stream or consumer, with its waiting messages and its owner; empty if none belongs to another
-   * database.
+   * Each stream or consumer, with its number of messages and the database that owned it; empty if none belongs to
+   * another database.
    */
   adopted: string[];
 }
