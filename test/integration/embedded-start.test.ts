@@ -11,7 +11,7 @@ import { findPostgresBinaries } from '../../src/local/postgres-cluster.ts';
 import { LOADER, moduleUrl } from '../support/checkout.ts';
 import { runVigie, startDaemon } from '../support/daemon.ts';
 import { numberedFlat } from '../support/intake.ts';
-import { portForLater } from '../support/loopback.ts';
+import { portForLater } from '../support/ports.ts';
 import { copyTestCluster, emptyDirectory, type TestServer } from '../support/servers.ts';
 
 const run = promisify(execFile);

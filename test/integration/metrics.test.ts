@@ -28,8 +28,12 @@ test('promtool accepts the live metrics, which count a delivery as failed until 
 test('readiness lists each check, and reports when PostgreSQL is unavailable', async (t) => {
   const servers = await startTestServers(t);
   const daemon = await startHere(t, servers);
-  const { status, text, checks } = await readinessOf(daemon);
-  assert.deepEqual([status, JSON.parse(text).status], [200, 'ok']);
+  // On a busy machine, a check may have no result in time.
+  const { text, checks } = await until(
+    () => readinessOf(daemon),
+    ({ status }) => status === 200,
+  );
+  assert.equal(JSON.parse(text).status, 'ok');
   const names = ['actors', 'clocks', 'index', 'intake', 'nats', 'postgresql', 'progress', 'room', 'started', 'streams'];
   assert.deepEqual(Object.keys(checks).sort(), names);
 

@@ -210,7 +210,8 @@ async function withLockedSummaries(
     await connection.query('lock table property_summaries in access exclusive mode');
     await work(async () => {
       const { rows } = await database.query<{ count: number }>(
-        `select count(*)::integer as count from pg_stat_activity where wait_event_type = 'Lock'`,
+        `select count(*)::integer as count from pg_stat_activity
+         where wait_event_type = 'Lock' and datname = current_database()`,
       );
       return rows[0]?.count ?? 0;
     });

@@ -153,6 +153,8 @@ test('after a pause as long as an election, nothing follows the newest message u
     return { ...last, sequence: COUNT + count, storedAtMs: last.storedAtMs + laterMs };
   };
   await inOrder.admit(further(1, 999));
+  // The message that is stored now must have another time than the one before.
+  await untilIs(() => Date.now() > last.storedAtMs + 1_100, true);
   await publishNumbers(broker, COUNT + 1, COUNT + 1);
   // A former leader had stored message COUNT + 1 long before, and the present one stored another with this number.
   await inOrder.admit(further(2, 60_000));

@@ -12,7 +12,7 @@ import { PRICE_HELD } from '../support/adverts.ts';
 import { tuned } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { numberedFlat, numberedUuid } from '../support/intake.ts';
-import { metricOf } from '../support/operator-scene.ts';
+import { metricOf, readinessOf } from '../support/operator-scene.ts';
 import { type Cleanup, lastFirst, startTestServers, type TestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { until, untilIs } from '../support/until.ts';
@@ -33,7 +33,7 @@ interface Told {
 
 async function connectNats(t: Cleanup, { nats }: TestServers): Promise<NatsConnection> {
   const { host, username: user, password: pass } = new URL(nats.url);
-  const connection = await connect({ servers: host, user, pass });
+  const connection = await connect({ servers: host, user, pass, maxReconnectAttempts: -1 });
   t.after(() => connection.close());
   return connection;
 }
@@ -202,15 +202,16 @@ test('a rejection that a NATS outage prevented is published afterwards', async (
   const blocker = await database.connect();
   await blocker.query('begin; lock table dead_letters');
   await send(connection, 'nonsense');
-  await untilIs(async () => (await database.query(`select 1 from pg_locks where not granted`)).rowCount, 1);
+  const waiting = `select from pg_locks where relation = 'dead_letters'::regclass and not granted`;
+  await untilIs(async () => (await database.query(waiting)).rowCount !== 0, true);
   await servers.nats.kill();
-  await untilIs(() => daemon.log.some(({ status }) => status === 'disconnected'), true);
+  await untilIs(async () => (await readinessOf(daemon)).checks.nats?.status, 'failed');
   await blocker.query('commit');
   blocker.release();
   // On a busy machine the leader may resign before that. The message is then redelivered after the outage.
   await until(async () => {
     const { rowCount } = await database.query('select 1 from dead_letters');
-    return rowCount === 1 || (await (await fetch(`${daemon.operationsUrl}/readyz`)).text()).includes('leadership');
+    return rowCount === 1 || (await readinessOf(daemon)).text.includes('leadership');
   }, Boolean);
   await servers.nats.restart();
   await until(

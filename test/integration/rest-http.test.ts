@@ -262,7 +262,12 @@ describe('the log', () => {
       ['POST', '/searches', 201, api.clientId],
     );
     assert.equal(fields.keyPrefix, api.key.split('_')[1]);
-    assert.deepEqual(new Set(api.logged.map(({ level }) => level)), new Set(['debug']));
+    // A request that takes a second on a busy machine is a warning.
+    const levels = api.logged.filter(({ fields }) => Number(fields.durationMs) < 1_000).map(({ level }) => level);
+    assert.ok(
+      levels.every((level) => level === 'debug'),
+      levels.join(),
+    );
   });
 
   it('warns of a request that was slow in Vigie, but not of one that waits for new items or an endpoint', async () => {

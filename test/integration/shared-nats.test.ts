@@ -99,8 +99,9 @@ test('a copy started while its original runs takes no streams, and reports it', 
   const ofOriginal = await startHere(t, { nats, postgres });
   const ofCopy = await startHere(t, { nats, postgres: { url: copyUrl } });
   await crawler.publish(...advertsFrom(5, 50));
-  const copy = connectDatabase(t, copyUrl);
-  await untilIs(async () => (await stored(connectDatabase(t, postgres.url))) + (await stored(copy)), 60);
+  // The connection of `original` was ended for the copy.
+  const [again, copy] = [connectDatabase(t, postgres.url), connectDatabase(t, copyUrl)];
+  await untilIs(async () => (await stored(again)) + (await stored(copy)), 60);
   assert.equal(await stored(copy), 5, 'it has only the copied properties');
   assert.equal(await reasonOf(ofOriginal), undefined);
   assert.match(

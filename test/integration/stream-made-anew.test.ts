@@ -98,6 +98,7 @@ test('event numbers jump far ahead once for a new stream, however often the lead
   const floors: number[] = [];
   for (let terms = 0; terms < 2; terms++) {
     const next = await startDaemon(t, servers);
+    await untilIs(() => next.log.some(({ message }) => message === 'This instance leads intake.'), true);
     floors.push(await floor());
     assert.equal(await next.end('SIGKILL'), null);
   }

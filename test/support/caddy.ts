@@ -11,7 +11,7 @@ import { succeeds } from '../../src/engine/actor/waiting.ts';
 import { cacheEntry, unpackDebianPackages } from '../../src/local/cache.ts';
 import { startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
 import { ROOT } from './checkout.ts';
-import { portForLater } from './loopback.ts';
+import { portForLater } from './ports.ts';
 import { CACHE, type Cleanup, temporaryDirectory } from './servers.ts';
 
 const run = promisify(execFile);

@@ -5,7 +5,7 @@ import { mkdir } from 'node:fs/promises';
 import { openPage } from './browser.ts';
 import { createApiKey, type Settings, startDaemon } from './daemon.ts';
 import { connectCrawler } from './intake.ts';
-import { portForLater } from './loopback.ts';
+import { portForLater } from './ports.ts';
 import { restClient } from './rest-client.ts';
 import { type Cleanup, startTestServers } from './servers.ts';
 import { startWebhookReceiver } from './webhook-receiver.ts';

@@ -14,7 +14,6 @@ import { setprivArguments, startChildServer, waitUntilReady } from '../../src/lo
 import { giveDirectory, serverUser } from '../../src/local/ownership.ts';
 import { queryOnce } from './database.ts';
 import { debian13Sources } from './debian-13.ts';
-import { portForLater } from './loopback.ts';
 import { CACHE, type Cleanup, type TestPostgres, temporaryDirectory, testServer } from './servers.ts';
 
 const run = promisify(execFile);
@@ -118,9 +117,8 @@ export async function startExternalPostgres(
   const initdb = [`--pgdata=${data}`, '--username=postgres', '--auth=trust', '--encoding=UTF8', '--no-sync'];
   const making = { command: join(programs, 'initdb'), args: initdb, stopSignal: 'SIGKILL', user } as const;
   await run('setpriv', setprivArguments(making), { cwd: directory, env: environment });
-  const server = await testServer(cleanup, directory, async ({ port = 0 }) => {
-    const listensOn = port === 0 ? await portForLater() : port;
-    const all = { listen_addresses: '127.0.0.1', unix_socket_directories: '', ...settings, port: String(listensOn) };
+  const server = await testServer(cleanup, directory, async ({ port }) => {
+    const all = { listen_addresses: '127.0.0.1', unix_socket_directories: '', ...settings, port: String(port) };
     const child = await startChildServer({
       name: 'external PostgreSQL',
       command: join(programs, 'postgres'),
@@ -132,9 +130,9 @@ export async function startExternalPostgres(
       stopTimeoutMs: STOP_TIMEOUT_MS,
       user,
     });
-    const superuserUrl = `postgres://postgres@127.0.0.1:${listensOn}/postgres`;
+    const superuserUrl = `postgres://postgres@127.0.0.1:${port}/postgres`;
     await waitUntilReady(child, READY_TIMEOUT_MS, () => queryOnce(superuserUrl, 'select 1').catch(() => null));
-    return { ...child, url: `postgres://vigie@127.0.0.1:${listensOn}/vigie` };
+    return { ...child, url: `postgres://vigie@127.0.0.1:${port}/vigie` };
   });
   const superuserUrl = server.url.replace('vigie@', 'postgres@');
   const maintenanceUrl = superuserUrl.replace(/vigie$/, 'postgres');

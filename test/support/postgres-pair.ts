@@ -10,6 +10,7 @@ import { promisify } from 'node:util';
 import type pg from 'pg';
 import { type PostgresServer, startPostgres } from '../../src/local/postgres.ts';
 import { withClient } from './database.ts';
+import { portForLater } from './ports.ts';
 import { CACHE, type Cleanup, copyTestCluster, TEST_SETTINGS, type TestServer, temporaryDirectory } from './servers.ts';
 import { untilIs } from './until.ts';
 
@@ -132,10 +133,10 @@ async function startMember(
   dataDir: string,
   fill: (dataDir: string) => Promise<void>,
 ): Promise<Member> {
-  cleanup.after(() => rm(dataDir, { recursive: true, force: true }));
+  cleanup.after(() => rm(dataDir, { recursive: true, force: true, maxRetries: 10 }));
   await mkdir(dataDir, { recursive: true });
   await fill(dataDir);
-  const server = await startPostgres({ dataDir, cacheDir: CACHE, settings: SETTINGS });
+  const server = await startPostgres({ dataDir, cacheDir: CACHE, settings: SETTINGS, port: await portForLater() });
   const member = { dataDir, server, isUp: true };
   cleanup.after(() => member.server.stop());
   return member;

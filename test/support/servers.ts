@@ -18,6 +18,7 @@ import { cacheDirectory } from '../../src/local/data-directory.ts';
 import { startNatsServer } from '../../src/local/nats-server.ts';
 import { postgresHome, startPostgres } from '../../src/local/postgres.ts';
 import { ensureCluster, findPostgresBinaries } from '../../src/local/postgres-cluster.ts';
+import { portForLater } from './ports.ts';
 import { until } from './until.ts';
 
 const run = promisify(execFile);
@@ -133,22 +134,22 @@ export function endBefore({ url }: { readonly url: string }, end: () => Promise<
   users.set(url, [...(users.get(url) ?? []), end]);
 }
 
-/** The server keeps its port: `start` gets it from the second start on. */
+/** The server keeps its port. */
 export async function testServer(
   cleanup: Cleanup,
   dataDir: string,
-  start: (options: { port?: number }) => Promise<EmbeddedServer>,
+  start: (options: { port: number }) => Promise<EmbeddedServer>,
 ): Promise<TestServer> {
   let server: EmbeddedServer | null = null;
   cleanup.after(async () => {
     for (const end of (server !== null && users.get(server.url)) || []) await end();
     await server?.stop();
-    // Processes of a killed server may still be ending.
+    // Processes of a killed PostgreSQL may still be writing.
     await rm(dataDir, { recursive: true, force: true, maxRetries: 10 });
   });
-  server = await start({});
+  const port = await portForLater();
+  server = await start({ port });
   const { url } = server;
-  const port = Number(new URL(url).port);
   return {
     url,
     get pid() {

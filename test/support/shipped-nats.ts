@@ -6,7 +6,7 @@ import { connect } from 'nats';
 import { startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
 import { findNatsServer } from '../../src/local/nats-server.ts';
 import { ROOT } from './checkout.ts';
-import { portForLater } from './loopback.ts';
+import { portForLater } from './ports.ts';
 import { CACHE, type Cleanup, temporaryDirectory } from './servers.ts';
 
 const CONFIG = join(ROOT, 'config/nats-server.conf');

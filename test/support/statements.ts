@@ -9,6 +9,7 @@ export async function runStatements(client: Queryable, statements: readonly Stat
 
 /** Waits until `count` statements in this database wait for a lock. */
 export async function untilLocked(database: Pick<Database, 'query'>, count = 1): Promise<void> {
-  const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+  const waiting = `select from pg_stat_activity
+    where wait_event_type = 'Lock' and datname = current_database() and backend_type = 'client backend'`;
   await untilIs(async () => (await database.query(waiting)).rowCount, count);
 }
