@@ -223,7 +223,7 @@ function isEntryLike(value: unknown): boolean {
 
 function readEntry(input: unknown, path: Steps, report: ReportFault): ExpressionEntry[] {
   if (!isRecord(input)) {
-    report({ path, message: { en: 'an entry must be an object with a word', fr: 'un mot doit être un objet' } });
+    report({ path, message: { en: 'an entry must be an object with a word', fr: 'il faut un objet avec word' } });
     return [];
   }
   reportUnknown(input, path, { en: 'a member of an entry', fr: 'un membre d’un mot' }, ENTRY_MEMBERS, report);
