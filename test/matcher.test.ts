@@ -61,7 +61,7 @@ test('all searches are read again after a standby was promoted, which may lack c
   assert.equal(matcher.stats.searches, 1);
 });
 
-test('a stored search is answered as stored even if the matcher takes too long to read it', async () => {
+test('saving a search succeeds even if the matcher takes too long to read it', async () => {
   const errors: string[] = [];
   const late = new Error('the matcher has not read the searches within 30000 ms');
   const parts = {

@@ -1,8 +1,8 @@
 /**
  * Clients' queries over many live properties, while a recorder in the same process records changes at a steady pace, as
- * in a daemon. Measures the time of each kind of query, and the longest blocking of the event loop and CPU time of its
- * thread. Also measures how much a hundred callers slow the recorder down. The recorder alone is the reference, because
- * PostgreSQL and this process share cores, which causes a part of the delay.
+ * in a daemon. Measures the time of each kind of query, the longest blocking of the event loop, and its thread's
+ * longest CPU time between two samples. Also measures how much a hundred callers slow the recorder down. The recorder
+ * alone is the reference, because PostgreSQL and this process share cores, which also causes delay.
  */
 
 import type { ChildProcess } from 'node:child_process';

@@ -116,7 +116,7 @@ export function retryUntilAborted(stopping: AbortSignal): RetryBudget {
   };
 }
 
-/** The retry budget was exhausted before the work succeeded. */
+/** The work was abandoned before it succeeded. */
 export class RetryAbandonedError extends Error {
   readonly code = 'GAVE_UP';
 }

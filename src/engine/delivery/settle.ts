@@ -151,7 +151,7 @@ function settledOf({ delivery, holder, outcome, endedAt }: EndedAttempt, retryDe
   return { ...delivery, holder, outcome, after, retryInMs };
 }
 
-/** The attempt counts as failed. Its retry is due `retryDelayMs` after another courier has found the attempt. */
+/** The attempt counts as failed. Its retry is due `retryDelayMs` after the abort is recorded. */
 function abortedAttempt(
   { attemptsSpent, startedAt, ...attempt }: AbandonedAttempt,
   retryDelayMs: number,
