@@ -163,7 +163,7 @@ test('after a transient error the same batch is tried again with growing pauses,
   assert.equal(failures.at(-1)?.retryInMs, 100, 'a new batch starts with the first pause');
 });
 
-test('a failure without a known server fault loses no message: it is tried again, and messages with its key wait in order', async () => {
+test('after a failure that no known server fault explains, a message is tried again, and messages with its key wait in order', async () => {
   const keys = 4;
   const bounds = [
     fc.array(fc.nat({ max: 3 }), { minLength: 12, maxLength: 12 }),

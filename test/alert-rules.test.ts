@@ -18,7 +18,7 @@ test('every rule has a test', () => {
     assert.match(tests, new RegExp(`alertname(?:="|: )${name}\\b`), `${name} is never seen firing`);
 });
 
-test('summaries round numbers to integers', () => {
+test('summaries show numbers as integers or durations', () => {
   const summaries = readFileSync(`${FOLDER}alerts.yml`, 'utf8').match(/summary: .*\$value.*/g) ?? [];
   assert.ok(summaries.length > 20);
   const isWhole = (summary: string) => /\$value \| humanizeDuration|printf \\"%\.0f\\" \$value/.test(summary);

@@ -56,7 +56,7 @@ function createStore(random: Random, failures: number) {
         mayFail();
         const length = random.chance(0.2) ? Math.ceil(items.length / 2) : items.length;
         const evaluated = leavesLarge ? items.slice(0, length).filter(isLarge) : [];
-        // The first message of a large state may be decided without it; all later ones of its key need it.
+        // Some keys need their large state: the first message is decided without it, and all later ones need it.
         const needing = new Set(evaluated.filter(() => random.chance(0.6)).map(({ key }) => key));
         const decided = new Set(
           evaluated.filter(({ key }, at) => at === evaluated.findIndex((item) => item.key === key)),

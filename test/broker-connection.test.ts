@@ -1,4 +1,4 @@
-/** A failed start or reconnection leaves no connection open. */
+/** Failed starts and reconnections: the error names the cause, and no connection stays open. */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -58,7 +58,7 @@ const ACCOUNT = {
   limits: { max_memory: -1, max_storage: -1, max_streams: -1, max_consumers: -1 },
 };
 
-/** Implements enough of the NATS protocol to send a client its account. If it is null, the request has no responder. */
+/** Implements enough of the NATS protocol to send a client its account. If `account` is null, there is no responder. */
 function answer(socket: Socket, account: string | null): void {
   socket.write('INFO {"version":"2.10.0","headers":true,"max_payload":1048576}\r\n');
   let subscription = '1';

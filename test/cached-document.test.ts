@@ -1,4 +1,4 @@
-/** Documents of the API are built once, and contain the base URL of each request. */
+/** Documents of the API are built at most twice, and contain the base URL of each request. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

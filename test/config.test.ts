@@ -1,4 +1,4 @@
-/** Settings come from config/default.env and the environment; all faults are reported at once, without the values. */
+/** Settings come from config/default.env and the environment; all faults are reported at once, without secrets. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

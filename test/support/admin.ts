@@ -1,4 +1,4 @@
-/** Clients of the administration interface that encode messages by its protobuf descriptors, without generated code. */
+/** Clients of the administration interface that encode requests by its protobuf descriptors, without generated code. */
 
 import { type DescService, fromBinary, fromJson, type JsonValue, toBinary, toJson } from '@bufbuild/protobuf';
 import {

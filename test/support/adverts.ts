@@ -1,4 +1,4 @@
-/** Small builders of adverts, intake messages and stored properties. Times are in minutes after a fixed morning. */
+/** Small builders of adverts, intake messages and stored properties. `at` is in minutes after a fixed morning. */
 
 import { hash } from 'node:crypto';
 import type { AdvertContent } from '../../src/engine/domain/advert.ts';

@@ -1,6 +1,6 @@
 /**
- * The REST API on a real PostgreSQL, and a client that checks every response against the published OpenAPI document.
- * Every test that calls the API therefore checks its contract.
+ * The REST API on a real PostgreSQL, and a client that checks responses against the published OpenAPI document. Every
+ * test that uses this client therefore also checks the contract.
  */
 
 import assert from 'node:assert/strict';

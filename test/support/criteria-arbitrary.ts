@@ -18,7 +18,7 @@ import { combinationKey, type PointDistances, type PointTerm } from '../../src/e
 import type { AdvertFacts, PropertyFacts } from '../../src/engine/domain/property-facts.ts';
 import { criterionSetOf } from '../../src/engine/domain/unknown-criteria.ts';
 
-/** `otherwise` in most cases, because a search that sets every criterion matches hardly any property. */
+/** `arbitrary` in one of `oneIn` cases, because a search that sets every criterion matches hardly any property. */
 function rarely<T, N>(arbitrary: fc.Arbitrary<T>, otherwise: N, oneIn = 5): fc.Arbitrary<T | N> {
   return fc.oneof({ weight: 1, arbitrary }, { weight: oneIn - 1, arbitrary: fc.constant(otherwise) });
 }

@@ -66,7 +66,7 @@ export async function restoreDatabase(
         [name, identity],
       );
     }
-    // All PostgreSQL clusters of the tests are copies of one cluster and share its system identifier. The rows are
+    // The clusters of `startTestPostgres` are copies of one cluster and share its system identifier. The rows are
     // therefore marked as copied from another cluster.
     await client.query(MARK_COPIED);
     await client.query('commit');

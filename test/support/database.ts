@@ -1,10 +1,10 @@
-/** A test's own connections to the daemon's database. */
+/** A test's own connections to a database. */
 
 import pg from 'pg';
 import { type DatabasePool, openDatabase } from '../../src/engine/store/database.ts';
 import type { Cleanup } from './servers.ts';
 
-/** Cleanups run in order, so the server stops before the pool ends, and errors of idle connections are expected. */
+/** The server may stop before the pool ends, so errors of idle connections are expected. */
 export function connectDatabase(cleanup: Cleanup, url: string): pg.Pool {
   const pool = new pg.Pool({ connectionString: url, max: 2 });
   pool.on('error', () => undefined);

@@ -6,7 +6,7 @@
 import { appendFileSync, existsSync } from 'node:fs';
 import pg from 'pg';
 
-/** One SQLSTATE of each class that does not depend on the statement, and two that only a bug should cause. */
+/** SQLSTATEs of five transient classes, and two that only a bug should cause. */
 const SQLSTATES = ['08006', '40001', '53100', '57014', '58030', 'XX000', '42P01'] as const;
 
 const file = process.env.FAULTS_FILE;

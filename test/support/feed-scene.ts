@@ -1,4 +1,4 @@
-/** Snapshots of a source, passed through a daemon into its tables. */
+/** Snapshots of a source, published to a service that records them. */
 
 import type pg from 'pg';
 import { type Broker } from '../../src/engine/broker/connection.ts';

@@ -50,7 +50,7 @@ function member(name: string, unit: (index: number) => string, [open, close]: re
   return filled(`{"title":"x","${name}":${open}`, unit, `${close}}`);
 }
 
-/** A member whose value is a long string of repeated `unit`. */
+/** A body of about 1 MiB, whose member `name` is a long string of repeated `unit`. */
 function long(name: string, unit: string, head = '', tail = ''): string {
   const text = unit.repeat(Math.floor((BODY_BYTES_MAX - 100 - head.length) / Buffer.byteLength(unit)));
   return `{"title":"x","${name}":"${head}${text}${tail}"}`;

@@ -3,7 +3,7 @@
  * are independent of the dictionary, so that they can test it.
  */
 
-/** Each word with a form of another number or gender, or with another form of the verb in the same mood. */
+/** Each word with a form of another number, gender or spelling, or with another form of the verb in the same mood. */
 export const FORMS_OF_ONE_WORD = pairs(`
   appartement appartements, maison maisons, chambre chambres, pièce pièces, jardin jardins, balcon balcons,
   terrasse terrasses, garage garages, parking parkings, cave caves, étage étages, cuisine cuisines, bain bains,

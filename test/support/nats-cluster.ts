@@ -32,7 +32,7 @@ const READY_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 10_000;
 const SIZE = 3;
 
-/** `isSecretive`: the servers do not send clients the addresses of the others, so that clients keep to the proxies. */
+/** `isSecretive`: the servers send clients no addresses of the others, which would bypass a caller's proxies. */
 export async function startNatsCluster(cleanup: Cleanup, isSecretive = false): Promise<readonly ClusterNode[]> {
   const root = await temporaryDirectory('nats-cluster');
   const { ports, release } = await reservePorts(3 * SIZE);

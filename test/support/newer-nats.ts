@@ -9,7 +9,6 @@ import { findNatsServer } from '../../src/local/nats-server.ts';
 import { debian13Sources } from './debian-13.ts';
 import { CACHE } from './servers.ts';
 
-/** Rejects if neither can be fetched. */
 export async function findNewerNats(): Promise<string> {
   const usual = await findNatsServer(process.env.NATS_SERVER_BIN || null, CACHE);
   if (usual.canSyncAlways) return usual.path;

@@ -1,5 +1,5 @@
 /**
- * An invented next version of the program: the current version with another migration, which, like every migration,
+ * An invented next version of the program: the current version with another migration, which, as every migration must,
  * only adds to tables.
  */
 

@@ -18,7 +18,7 @@ export interface OrderRules {
   readonly feedNumbers?: ReadonlyMap<string, ReadonlySet<number>>;
   /** An attempt that takes longer counts as aborted, even if it records an outcome later. */
   readonly leaseMs?: number;
-  /** True if the database was restored, so that numbers may continue far above the previous numbers. */
+  /** True if the database was restored or NATS lost messages, so that numbers may jump far above the previous ones. */
   readonly mayJump?: boolean;
   /** Set if no retry was due, so that only these recoveries may have sent a delivery again. */
   readonly recoveries?: readonly AuditedRecovery[];

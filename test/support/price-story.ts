@@ -1,6 +1,6 @@
 /**
  * One search and a few properties whose prices change in rounds while a test causes failures. Crawlers repeat a message
- * until the stream has stored it. At the end every change has been sent once, in order, and the auditor finds no
+ * until the stream has stored it. At the end every change that NATS kept has one delivery, and the auditor finds no
  * violation.
  */
 

@@ -1,6 +1,6 @@
 /**
- * Real servers for integration tests. Each test gets a new PostgreSQL and nats-server on free loopback ports, which end
- * with the test or with its process. The PostgreSQL cluster is initialised once per machine and version, then copied.
+ * Real servers for integration tests: each PostgreSQL or nats-server has a free loopback port, and ends with its test or
+ * process. The PostgreSQL cluster is initialised once per machine and version, then copied.
  *
  * A killed server leaves the same data as a crash. With fsync off, a power cut could lose data, but the kernel keeps
  * everything that was written before a SIGKILL.

@@ -1,7 +1,7 @@
 /**
  * A market that advances in days on a simulated clock, recorded with the daemon's own functions. Adverts appear,
  * change, are seen again and expire; searches are created and deleted; deliveries succeed, fail once or fail for good.
- * All days are alike, so that the tables can grow only by rows that are never removed.
+ * Once adverts expire, all days are alike, so that the tables can grow only by rows that are never removed.
  */
 
 import { afterAttempt } from '../../src/engine/domain/delivery.ts';

@@ -1,6 +1,6 @@
 /**
- * Compilers of other languages for tests of generated clients, from the PATH or, otherwise, from Debian's packages,
- * unpacked into the cache without root. The product and its build do not use them.
+ * Compilers of other languages and Maven for tests, from the PATH or, otherwise, from Debian's packages, unpacked into
+ * the cache without root. The product and its build do not use them.
  */
 
 import { execFile } from 'node:child_process';

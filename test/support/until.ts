@@ -1,5 +1,5 @@
 /**
- * Polls for a state of another process. A wait fails only after a very long time, because a delay on a busy machine is
+ * Polls until a state is reached. A wait fails only after a very long time, because a delay on a busy machine is
  * not a fault of the service.
  */
 

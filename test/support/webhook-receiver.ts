@@ -197,7 +197,7 @@ function nextBehaviour(script: { readonly behaviours: readonly Behaviour[]; used
   return behaviour;
 }
 
-/** Resolves when the answer has been sent, or if there will be none. */
+/** Resolves when the answer has been sent or, if it is slow or endless, has begun, or if there will be none. */
 async function behave(behaviour: Behaviour, request: IncomingMessage, response: ServerResponse): Promise<void> {
   switch (behaviour.type) {
     case 'answer':
