@@ -109,7 +109,7 @@ test('a number and its unit are one word, and written numbers are digits', () =>
   assert.ok(holds(['3 pièces d. Eau de ville'], [entry('3 pièces')]));
 });
 
-test('negated words are not found, and an entry with a negation finds its own words', () => {
+test('only a strict entry, or one that contains the negation, finds negated words', () => {
   const denied = [
     'sans ascenseur',
     'Sans aucun gros ascenseur',

@@ -65,7 +65,7 @@ test('an item counts if all its words, except numbers and measures, are in the v
   }
 });
 
-test('an item with a negation makes its feature absent, and does not affect others', () => {
+test('an item with a negation makes its feature absent unless another item names it, and does not affect others', () => {
   for (const [item, denied] of [
     ['sans balcon', 'balcony'],
     ['zéro balcon', 'balcony'],

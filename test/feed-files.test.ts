@@ -1,4 +1,4 @@
-/** Sources of a snapshot's bytes: URLs, and files that are not snapshots, damaged or malicious. */
+/** Sources of a snapshot's bytes: URLs and files, including damaged and malicious ones. */
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -134,7 +134,7 @@ test('a decompression bomb is refused at the size limit, and reading it uses lit
   assert.ok(chunks > 10_240 && most - before < 32 * 1_024 * 1_024, `${chunks} chunks, ${most - before} bytes`);
 });
 
-test('links, pipes and nested folders are not read, and a folder means its newest file', async (t) => {
+test('links, pipes and hidden files are not read, and a folder means its newest file', async (t) => {
   const folder = await emptyDirectory(t);
   const [file, older, link, pipe] = ['file', 'older', 'link', 'pipe'].map((name) => join(folder, name)) as [
     string,

@@ -158,7 +158,7 @@ describe('the OpenAPI document', () => {
     assert.deepEqual(faultsOf(everySchema, namesTwice), []);
   });
 
-  it('states the width of every number (a 32-bit float makes 25500001 of 25500000)', () => {
+  it('states the width of every number (a 32-bit float turns 25500001 into 25500000)', () => {
     const isWide = ({ type, format }: Document): boolean =>
       type === 'number' ? format === 'double' : type !== 'integer' || format === 'int64';
     assertNone(faultsOf(everySchema, (schema) => !isWide(schema)));

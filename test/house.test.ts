@@ -1,6 +1,6 @@
 /**
- * Rules of the code base that no linter checks: allowed imports, names of files, and the documentation of every
- * setting. `.oxlintrc.json` limits the length of files and functions and forbids circular imports.
+ * Rules of the code base that no linter checks, for example allowed imports, names of files, and the documentation of
+ * every setting. `.oxlintrc.json` limits the length of files and functions and forbids circular imports.
  */
 
 import assert from 'node:assert/strict';
@@ -14,8 +14,8 @@ import { importsOf } from './support/source-scanner.ts';
 const GENERATED = /\/generated\//;
 
 /**
- * Folders of src, of its engine and of its features, and top-level files with special rules, from the bottom up, each
- * with its allowed imports.
+ * Folders of src, of its engine and of its features, and top-level files with special rules, each with its allowed
+ * imports.
  */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'engine/actor': [],
@@ -56,8 +56,8 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * The top-level files and the roles are the composition root: they may import every part, and no part imports them.
- * Only `service.ts` imports the roles. `feature.ts` also imports types that the roles and the command line pass on.
+ * The roles and the top-level files that `LAYERS` lacks may import every part below the command line. Only `service.ts`
+ * imports the roles. `feature.ts` also imports types that the roles and the command line pass on.
  */
 function mayImport(layer: string, target: string): boolean {
   if (layer === target) return true;
@@ -77,7 +77,7 @@ const OWN_PACKAGES: Readonly<Record<string, string>> = { nats: 'engine/broker', 
 
 /**
  * Files that set a time limit for work that a callback ends: an attempt, a call, an error, a process. All other code
- * that waits, repeats, shares or counts work uses `actor/`.
+ * outside the console that waits, repeats, shares or counts work uses `engine/actor`.
  */
 const ALARM_OWNERS = [
   'src/cli/demo/demo.ts',
@@ -132,7 +132,7 @@ test('the journey of a webhook stays within 14 files and 2,400 lines', () => {
   assert.ok(lines <= 2_400, `${lines} lines`);
 });
 
-test('imports point only down the list of layers', () => {
+test('a part imports only the parts that its layer allows', () => {
   const violations: string[] = [];
   for (const { path, text } of files) {
     const layer = layerOf(path);

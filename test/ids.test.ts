@@ -21,7 +21,7 @@ test('a UUID is read in any case and version, and answered in lower case', () =>
 
 const MALFORMED = ['', 'x', '0d9e0c6a00004000800000000000000ab', '{0d9e0c6a-0000-4000-8000-0000000000ab}'];
 
-test('text that is not a UUID is null, even with blanks and line ends', () => {
+test('text that is not exactly a UUID is null, for example with a blank or a line end', () => {
   for (const text of [
     ...MALFORMED,
     ' 0d9e0c6a-0000-4000-8000-0000000000ab',
@@ -42,7 +42,7 @@ test('a time-ordered UUID has version 7, the RFC variant and its millisecond', (
   );
 });
 
-test('a UUID created after another one is greater, for any clock, and has the later of the two times', () => {
+test('a UUID created after another one is greater, for any clock, and exceeds the later time by at most a millisecond', () => {
   const maxMs = 253_402_300_799_999;
   const noise = fc.oneof(fc.uint8Array({ minLength: 16, maxLength: 16 }), fc.constant(new Uint8Array(16).fill(0xff)));
   fc.assert(

@@ -39,7 +39,7 @@ const BRACKETS = [
   ['geojson-seq', '', '{"a":'],
 ] as const;
 for (const [format, begin, again] of BRACKETS) {
-  test(`endless nesting is not a map: ${format}, ${begin}${again}${again}…`, async () => {
+  test(`endless nesting is refused: ${format}, ${begin}${again}${again}…`, async () => {
     const file = endlessFile(begin, again);
     const message = 'Cannot read endless: it is nested more than 64 levels deep.';
     await assert.rejects(readPoints(file, format), { code: 'IMPORT_FILE', message });
@@ -65,7 +65,7 @@ for (const [format, begin, again] of ENDLESS_ENTRIES) {
   });
 }
 
-/** The limit is in bytes, so a few long entries reach it. */
+/** Makes each entry long, so that fewer of them are needed. */
 const NAME = `"name": "${'a'.repeat(500)}"`;
 
 test('many entries together may be long', async () => {

@@ -69,7 +69,7 @@ test('an absent member is unknown', () => {
   });
 });
 
-test('the digest of a message changes with every member, and not with the time of the crawl', () => {
+test('the digest of a message changes with every member except the times of crawls', () => {
   const digestOf = (json: unknown): string => decode(json).digest;
   const crawledAt = '2026-03-11T09:00:00Z';
   assert.equal(digestOf(upsertJson()), digestOf(upsertJson({ root: { crawledAt } })));

@@ -1,5 +1,5 @@
 /**
- * The layout of an e-mail: its order, which homes have a contact, and only HTML and CSS that no mail program removes
+ * The layout of an e-mail: its order, which homes have a contact, and HTML and CSS that common mail programs keep
  * (decisions, section 12).
  */
 
@@ -184,7 +184,7 @@ function elementsIn(html: string): readonly Element[] {
   }));
 }
 
-/** Everything that one of the four programs would remove, for example `td { display: flex }`. */
+/** Everything that one of the four programs would remove with harm, for example `td { display: flex }`. */
 function droppedFrom(html: string): readonly string[] {
   return elementsIn(html).flatMap(({ name, attributes }) => {
     const declarations = (attributes.style ?? '').split(';').filter((text) => text !== '');
@@ -202,7 +202,7 @@ function droppedFrom(html: string): readonly string[] {
   });
 }
 
-test('with 1 to 150 homes, the layout has nothing that Gmail, Outlook for Windows, Apple Mail or Yahoo remove', () => {
+test('with 1 to 150 homes, the layout needs nothing that Gmail, Outlook for Windows, Apple Mail or Yahoo remove', () => {
   const dropped =
     '<main><img style="width:1px;object-fit:cover" height="1"><div style="max-width:1px;display:flex;padding:1px">';
   assert.equal(droppedFrom(dropped).length, 7);
