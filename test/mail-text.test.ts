@@ -59,7 +59,7 @@ test('an e-mail states the property, its price and former price, its location, a
   assert.equal(html.split('https://portal.example/annonce/A').length, 3, 'its link at the picture and the button');
 });
 
-test('an e-mail says how far the price is from the market, if the search compares it and accepts it', () => {
+test('an e-mail says how far the price is from the market, if the search limits this difference and accepts the price', () => {
   // 62 m².
   const kind = { code: '83137', transactionType: 0, propertyType: 0 };
   const market = { ...kind, name: 'Toulon', median: 5_000, count: 83, changedAt: new Date(0) };
@@ -76,7 +76,7 @@ test('an e-mail says how far the price is from the market, if the search compare
   assert.equal(reasonAt(267_000, cheap, 'en'), 'New advert that fits your search; 14 % below the market');
   assert.equal(reasonAt(341_000, any), `${french} ; 10 % au-dessus du marché`);
   assert.equal(reasonAt(310_000, any), `${french} ; au prix du marché`);
-  // A median that has moved since the match ends nothing.
+  // If the median has moved since the match, the match continues, and the e-mail omits the difference.
   assert.equal(reasonAt(310_000, cheap), french);
   assert.equal(reasonAt(267_000, {}), french);
   const members = { ...SEARCH_DEFAULTS, title: '', ...cheap };

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { emailStatusOf, parisDayOf } from '../src/engine/domain/mail.ts';
 
-test('a day is a day in Paris', () => {
+test('the day for which an e-mail counts is the day in Paris', () => {
   assert.equal(parisDayOf(new Date('2026-07-15T21:59:59Z')), '2026-07-15');
   assert.equal(parisDayOf(new Date('2026-07-15T22:00:00Z')), '2026-07-16');
 });

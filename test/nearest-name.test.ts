@@ -22,7 +22,7 @@ test('a mistyped name gets the nearest known one', () => {
   assert.equal(nearestHint('jsn', ['json', 'help'], '--'), '; the nearest one is --json');
 });
 
-test('a name that shares less than half of its letters with all known ones gets none', () => {
+test('a name that differs from all known ones in at least half of the letters gets none', () => {
   for (const typed of ['email', 'url', 'zip', 'lng', 'terrace', 'x', '', 'é'.repeat(100_000)]) {
     assert.equal(nearestName(typed, MEMBERS), null, typed.slice(0, 10));
   }

@@ -10,6 +10,6 @@ test('an unsupported version is reported from the day after its last day of supp
   assert.equal(unsupportedNode('20.20.2', new Date('2026-05-01T00:00:00Z')), told);
 });
 
-test('a version newer than this release causes no warning', () => {
+test('a version of Node.js newer than this release of Vigie causes no warning', () => {
   assert.equal(unsupportedNode('40.0.0', new Date('2040-01-01')), null);
 });

@@ -50,7 +50,7 @@ async function outcomeOf(
   return openSender(t, options).send(request(receiver.urlOf('/hook')));
 }
 
-/** Repeats the attempt with a longer deadline if a busy machine had too little time for the steps before it. */
+/** Repeats the attempt with longer deadlines until it is telling, because a busy machine may need more time. */
 async function patiently(
   attempt: (deadlineMs: number) => Promise<AttemptOutcome>,
   isTelling: (outcome: AttemptOutcome) => boolean,
@@ -360,14 +360,14 @@ test('a kept connection that turns out to be reset before anything is written is
   const sender = openSender(t);
   for (let count = 1; count <= 10; count++) {
     assert.equal((await sender.send(request(url))).error, null);
-    // Only then is the connection free for the next request.
+    // The connection is free for the next request only after this turn of the event loop.
     await setImmediate();
     sockets.at(-1)?.resetAndDestroy();
   }
   assert.equal(connections(), 10);
 });
 
-test('a request is not tried a third time, nor after a byte was received or on a new connection', async (t) => {
+test('a request is not tried again after a byte was received, or on a new connection', async (t) => {
   let requests = 0;
   const closing = await listenRaw(t, (socket) => {
     socket.on('data', () => {

@@ -23,7 +23,7 @@ const OWN = ['VIGIE_HOST', 'VIGIE_UPSTREAM', 'VIGIE_DATABASE_PASSWORD', 'VIGIE_N
 const settings = async () => parseEnv(await read('default.env'));
 const portOf = (address = '') => address.split(':').at(-1) as string;
 
-test('every setting that compose files, the unit and the Caddyfile name exists', async () => {
+test('every setting that compose files, the unit, the Caddyfile and install.md name exists', async () => {
   const known = [...Object.keys(await settings()), ...OWN];
   for (const file of ['compose.yaml', 'compose.roles.yaml', 'systemd/vigie.service', 'Caddyfile', 'install.md']) {
     const names = (await read(file)).match(/\b(?:VIGIE_[A-Z_]*[A-Z]|\w+_NATS_PASSWORD|DATABASE_URL|NATS_URL)\b/g) ?? [];

@@ -80,7 +80,7 @@ test('an installed program has the packages that it imports, but no compiler', (
       .filter((name) => !installed.has(name))
       .map((name) => `${path}: ${name}`),
   );
-  // The build bundles it; the compiled program reads the bundle.
+  // Builds and processes that run from the sources use esbuild; the compiled program reads the bundle.
   assert.deepEqual(missing, ['console/bundle.ts: esbuild']);
 });
 

@@ -394,7 +394,7 @@ test('an endpoint whose queue was emptied gets no turn until the next entry is a
   assert.deepEqual(valuesOf(round.nextTurns(SLOTS, 0), 'entry'), ['next']);
 });
 
-test('first attempts are sent before retries, and retries before deliveries of recoveries', () => {
+test('first attempts usually precede retries, which precede deliveries of recoveries', () => {
   const round = openRound();
   prove(round, 'a', 4);
   for (const lane of LANES.toReversed()) for (const number of [1, 2]) round.add('a', `${lane} ${number}`, lane, ID);

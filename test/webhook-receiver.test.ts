@@ -28,7 +28,7 @@ async function openScene(t: TestContext, behaviour: Behaviour) {
       startedAt: new Date(),
     });
   assert.equal((await send('first'))?.statusCode, 200);
-  // Only then is the connection free for another post.
+  // The connection is free for another post only after this turn of the event loop.
   await setImmediate();
   const marksOf = (id: string) => receiver.postsOf(id).map(({ isAbandoned = false }) => isAbandoned);
   return { receiver, network, send, marksOf };

@@ -79,7 +79,7 @@ export async function startTestServers(cleanup: Cleanup): Promise<TestServers> {
 }
 
 /**
- * The database is empty: a test calls `migrate(url)` itself. `settings` override `TEST_SETTINGS`. `parent`: where to
+ * The database is empty and not migrated. `settings` override `TEST_SETTINGS`. `parent`: where to
  * create the data directory, by default with the other temporary directories.
  */
 export async function startTestPostgres(
