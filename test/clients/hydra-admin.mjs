@@ -1,7 +1,7 @@
 /**
- * Uses API Platform Admin as a user would: opens every list and its first entry, sorts and filters, creates a search
- * after correcting a mistake, edits and deletes it, and prints its observations as JSON. Arguments: the address of the
- * page, and optionally a directory for screenshots.
+ * Uses API Platform Admin as a user would: opens every list and, if possible, its first entry, sorts and filters,
+ * creates a search after correcting a mistake, edits and deletes it, and prints its observations as JSON. Arguments: the
+ * address of the page, and optionally a directory for screenshots.
  */
 
 import chromium from '@sparticuz/chromium';

@@ -101,7 +101,7 @@ export async function openRecording(
   };
 }
 
-/** The messages of `count` adverts and their changes, from `startAt` on. */
+/** The messages of `count` new adverts and `count` changes, from `startAt` on. */
 export function sampleMessages(seed: number, reference: Reference, count: number, startAt: Date): IntakeMessage[] {
   const crawler = createSampleCrawler({ seed, reference, startAt });
   const created = Array.from({ length: count }, () => crawler.newAdvert());

@@ -1,4 +1,4 @@
-/** Properties and matches as the recorder writes them, for tests that only read them. */
+/** Inserts properties and matches without a recorder. */
 
 import type { StoredProperty } from '../../src/engine/domain/change.ts';
 import { randomUuid } from '../../src/engine/domain/ids.ts';

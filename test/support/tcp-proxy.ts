@@ -1,4 +1,4 @@
-/** A network between two processes of a test that can break: connections are reset, stalled, or lose bytes. */
+/** A network that can break between a process that connects (the near side) and its server (the far side). */
 
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { Cleanup } from './servers.ts';
