@@ -36,7 +36,7 @@ export interface IntakeDependencies extends RejectionDependencies {
   readonly database: Database;
   readonly recordBatch: Recorder;
   readonly recordBatchMax: number;
-  /** Maximum bytes of the messages in a batch, and of the messages being pulled. */
+  /** Maximum bytes of the messages in the mailbox, of those that a batch takes from it, and of those being pulled. */
   readonly recordBatchBytesMax: number;
   /** While the gate is closed, no further messages are pulled. */
   readonly gate?: PauseGate;
