@@ -77,8 +77,8 @@ export interface UnreadRecrawl {
 
 /**
  * The outcome of a message that is stale or changes only the crawls. Does not read the property's state. Null if the
- * state is needed. Then the advert is unknown, the message differs from its last message, or the adverts may get
- * another order by crawl.
+ * state is needed. Then the advert is unknown, the message differs from the advert's last message, or the adverts
+ * may get another order by crawl.
  */
 export function recrawlUnread(crawls: Crawls, message: IntakeMessage, origin: MessageOrigin): UnreadRecrawl | null {
   const last = crawls[message.advertUuid];
@@ -361,7 +361,7 @@ function hashOf(value: unknown): number {
   return createHash('sha256').update(JSON.stringify(value, inOrder)).digest().readUIntBE(0, BYTES);
 }
 
-/** Sorts members. Omits nulls and empty lists, because states that were stored before a member existed lack it. */
+/** Sorts members. Omits nulls and empty lists, because hashes that were stored before a member existed lack it. */
 function inOrder(_name: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   const known = Object.entries(value).filter(([, member]) => member !== null && !isEmptyList(member));

@@ -217,7 +217,7 @@ export function signedRangeOf(min: number | null, max: number | null): Range {
 }
 
 interface CodeWords {
-  /** Names of the codes 0, 1, 2 and so on. */
+  /** Names of the codes 0, 1, 2 and so on; for letters, the letters themselves. */
   readonly names: readonly string[];
   readonly words: Verdicts;
   readonly unknown: InLanguages<string>;

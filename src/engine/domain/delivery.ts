@@ -3,7 +3,7 @@
  * in `STEPS` and a statement in `store/`; a test compares the two. No function of this file reads a clock.
  *
  * If a process counts as dead, other processes record its attempts as aborted. If the process then reports a success
- * after all, the delivery is delivered, because the endpoint has the data.
+ * after all, the delivery is delivered unless it was cancelled, because the endpoint has the data.
  */
 
 import type { EventKind } from './codes.ts';
@@ -85,7 +85,7 @@ export interface NewDelivery {
   readonly id: Uuid;
   readonly searchNumber: SearchNumber;
   readonly matchId: Uuid;
-  /** Position among the notifications of its match, from 1. E-mails do not count. */
+  /** Position among the notifications of its match, from 1; a restore raises it. E-mails do not count. */
   readonly sequence: number;
   /** `generation` of the search (routing.ts) when the delivery was created. */
   readonly generation: number;

@@ -119,7 +119,7 @@ export function observed(
   };
 }
 
-/** State stored by an earlier process. */
+/** The stored state of an endpoint, which a courier reads at its start. */
 export interface RememberedEndpoint extends Pick<EndpointObservation, 'key' | 'lastError' | 'concurrency'> {
   readonly failureStreak: number;
   /** Whether the endpoint has ever answered 200. */

@@ -54,7 +54,7 @@ export function impliedFeature(name: FeatureName): FeatureName | null {
   return 'implies' in row ? row.implies : null;
 }
 
-/** Longer items are ignored, because they never consist of features alone. */
+/** Longer items are ignored, because most of them are prose. */
 const ITEM_LENGTH_MAX = 200;
 /** A cache: adverts share most items. */
 const known = new LRUCache<string, StatedFeatures>({ max: 5_000 });

@@ -48,7 +48,7 @@ export class RejectedMessageError extends Error {
   readonly code = 'REJECTED';
   /** The first errors in members; empty if the message is rejected for another reason, such as invalid JSON. */
   readonly violations: readonly IntakeViolation[];
-  /** The property's UUID if it could be decoded; otherwise null. */
+  /** The property's UUID; null if it was not decoded, or if the caller knows it. */
   readonly propertyUuid: Uuid | null;
 
   constructor(
@@ -217,7 +217,7 @@ function advertContent(sent: SentUpsert['advert']): AdvertContent {
   });
 }
 
-/** No home has 0 m² or costs 0 €: sources write 0 for an unknown value. */
+/** Sources write 0 for an unknown value: no home has 0 m² or 0 rooms, or costs 0 €. */
 function unlessZero(value: number | null): number | null {
   return value === 0 ? null : value;
 }

@@ -93,7 +93,7 @@ export interface NumberRead {
   readonly word: string;
   /** Other words at this position: the unit, or the number with the word that it counts (*2 belles chambres*). */
   readonly others: readonly string[];
-  /** The word for the number if adjectives separate it from its unit (see `apartOf`); null if the unit is a measure. */
+  /** The word for the number if adjectives separate it from a counted unit (see `apartOf`); null if there is none. */
   readonly apart: string | null;
   /** Number of folded words of the number and its unit. */
   readonly length: number;

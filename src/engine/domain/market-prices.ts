@@ -14,7 +14,7 @@ export interface MarketPrice {
   /** In euros per m² (of land, for land). Null, like the count, while fewer than `MARKET_SIZE_MIN` prices are known. */
   readonly median: number | null;
   readonly count: number | null;
-  /** When the median or the count last changed. */
+  /** When the median last changed. */
   readonly changedAt: Date;
 }
 
@@ -69,7 +69,7 @@ export function marketOfPlace(place: MarketPlace, markets: MarketPrices): KnownM
   return market === undefined || market.median === null ? null : (market as KnownMarket);
 }
 
-/** When the rows that decide the property's market last changed; null if no row decides. */
+/** When a median that decides the property's market last changed; null if no row decides. */
 export function marketChangedAt(place: MarketPlace, markets: MarketPrices): Date | null {
   const times = decisiveRows(place, markets).map(({ changedAt }) => changedAt.getTime());
   return times.length === 0 ? null : new Date(Math.max(...times));

@@ -1,6 +1,6 @@
 /**
  * Names used on NATS. Installations that share a NATS server share only the streams `ADVERTS` and `REJECTED`. The names
- * of all other streams, consumers and subjects contain the namespace of the installation, if it has one.
+ * of their other streams, of their consumers of `ADVERTS` and of their subjects contain their namespace, if any.
  */
 
 import { parseUuid, type Uuid } from './ids.ts';

@@ -17,7 +17,7 @@ export interface PointTerm extends Combination {
   readonly beyond?: number;
 }
 
-/** Replaces every distance above `DISTANCE_MAX_M`, and the distance to a combination without points. */
+/** Replaces distances above `DISTANCE_MAX_M`, and those to an empty combination of a facility that has points. */
 export const BEYOND_M = 50_001;
 export const DISTANCE_MAX_M = 50_000;
 

@@ -1,8 +1,8 @@
 /**
  * Facts that are true or false, one row each. Crawlers state them for a property or an advert; null is unknown. The
- * rows determine the intake contract, the stored state, the property document, matching, the REST schemas and the
- * console. Append new rows (see `Shape` in stored-property.ts). A row needs a row in `criterion-table.ts`; otherwise the
- * code does not compile.
+ * rows determine the intake contract, the stored state and summary, the property document, matching, the REST schemas
+ * and the console. Append new rows (see `Shape` in stored-property.ts). A row needs a row in `criterion-table.ts`;
+ * otherwise the code does not compile.
  */
 
 import type { InLanguages } from './criterion-words.ts';

@@ -27,7 +27,7 @@ export interface RejectedMessage extends Omit<Rejection, 'messageId' | 'received
   readonly headers: Readonly<Record<string, string>>;
   /** Milliseconds since the epoch. */
   readonly storedAtMs: number;
-  /** The property or subject of a message that a bug prevents from being recorded; null for an invalid message. */
+  /** The property or subject of a message that a bug prevents from being recorded; null for any other rejection. */
   readonly failedKey: string | null;
 }
 

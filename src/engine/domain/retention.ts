@@ -6,7 +6,7 @@
  * | Grows with | Table | Rows are removed |
  * |---|---|---|
  * | each change | `events` | `events` days after it was recorded |
- * | each change of a search | `search_changes` | `events` days after it was recorded, or with its search |
+ * | each change of a search | `search_changes` | like an event, with its search, or after 200 newer changes |
  * | each webhook with an endpoint | `deliveries`, `attempts` | `deliveries` days after it is final, with its attempts |
  * | each item of an e-mail | `mail_items`, `attempts` | likewise; if unsent, `deliveries` days after it was due |
  * | each webhook without an endpoint | `feed_items` | `deliveries` days after it was recorded |
@@ -18,7 +18,7 @@
  * | each property ever seen | `properties` | `expired` days after its last advert expired |
  * | each (search, property) pair that was notified | `matches` | with its property or search; no pair has two matches |
  * | each such pair, if the search compares notified values or follows matches | `match_notices` | with its match |
- * | each mark of a property | `search_marks` | with its property, or when its search is deleted |
+ * | each mark of a property | `search_marks` | with its property, when its search is deleted, or when it is empty |
  * | each deleted search | `searches` | `deliveries` days later, if no delivery or e-mail item is left |
  * | each unused, unpaused endpoint | `endpoints` | `deliveries` days later, if no open or failed delivery is left |
  * | each message that is rejected or causes a bug | `dead_letters` | when an operator requeues or purges it |
@@ -26,10 +26,10 @@
  * | each request with an `Idempotency-Key` | `idempotency_keys` | a day later |
  * | each professional publisher or agency | `publishers` | 90 days after its last advert |
  * | each secret that signs webhooks | `webhook_secrets` | when it has expired or is deleted, or with its client |
- * | each process | `instances` | an hour after its last heartbeat |
+ * | each process | `instances` | when it stops, or an hour after its last heartbeat |
  *
- * Deliveries leave the queue (`open_deliveries`) when they end. All other tables contain data that people entered, or
- * rows whose number does not grow with time. Recipients' choices are kept for ever.
+ * `property_summaries` and `final_outcomes` follow their properties and deliveries; `open_deliveries` is the queue.
+ * Other tables do not grow with time, or contain data that people entered. Recipients' choices are kept for ever.
  */
 
 export const RETAINED_TABLES = [

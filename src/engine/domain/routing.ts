@@ -23,7 +23,7 @@ export interface SearchRoute
   readonly version: number;
   /** Null if no e-mail is sent. */
   readonly mail: MailRoute | null;
-  /** Null if every event is notified. */
+  /** Null if the search has no thresholds. */
   readonly thresholds: RouteThresholds | null;
 }
 
@@ -69,7 +69,7 @@ export function notificationsOf(route: SearchRoute, events: readonly AdvertEvent
 
 /**
  * The delivery body (specification, section 6.2) up to the property document, which `bodyOf` appends. The document is
- * serialised once per change for all searches that receive contacts, and once for those that hide them.
+ * serialised at most once per change for all searches that receive contacts, and once for those that hide them.
  */
 export function bodyHead(
   notification: Pick<Notification, 'kind' | 'field'>,
@@ -112,7 +112,7 @@ interface RecordedDocument {
   readonly adverts?: readonly { readonly contact?: unknown }[];
 }
 
-/** Removes the contacts from the JSON of a snapshot, to show it for a search that hides them (decisions, section 5). */
+/** Sets every contact in a snapshot's JSON to null, to show it for a search that hides them (decisions, section 5). */
 export function withoutContacts(document: string): string {
   const recorded = JSON.parse(document) as RecordedDocument;
   return JSON.stringify({ ...recorded, adverts: recorded.adverts?.map((advert) => ({ ...advert, contact: null })) });

@@ -37,7 +37,7 @@ export const SEARCH_DEFAULTS = {
 
 /** Every writable member, validated and in its stored form. */
 export interface SearchMembers extends Readonly<typeof SEARCH_DEFAULTS> {
-  /** Shown only to the client, not to recipients. */
+  /** Not shown to recipients of e-mails. */
   readonly title: string;
 }
 

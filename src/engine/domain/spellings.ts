@@ -33,7 +33,7 @@ export const WIDER_WITH: readonly { readonly words: readonly [string, string]; r
 export interface Unit {
   /** Appended to its number to form one word; empty for the number alone. */
   readonly name: string;
-  /** The word that all spellings are forms of. */
+  /** The word for the unit without its number, in any spelling. */
   readonly word: string;
   /** True for things that are counted, such as rooms: an adjective may precede them (*2 belles chambres*). */
   readonly isCounted: boolean;

@@ -46,7 +46,7 @@ export function dropUnknownMembers(sent: object, kind: SentMessage['kind'], repo
 
   function look(value: unknown, shape: Shape, path: string): void {
     if (Array.isArray(value)) {
-      // A longer list is refused anyway.
+      // An `upsert` with a longer list is refused anyway.
       if (value.length <= LIST_LENGTH_MAX) for (const item of value) look(item, shape, path);
       return;
     }

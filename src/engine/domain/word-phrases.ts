@@ -1,7 +1,7 @@
 /**
- * The phrases that an expression finds if it is not strict (decisions, section 2). The first phrase has its words in
- * order, each in any form, with at most two other words between neighbours. Other phrases have other spellings, whose
- * words must be adjacent, or allow one more word (`WIDER_WITH`). `lenient-words.ts` reads numbers and negations.
+ * The phrases that an expression finds if it is not strict (decisions, section 2). The first phrase has the words as
+ * written, in order and in any form, with at most two other words between neighbours. Other phrases have other
+ * spellings, or allow one more word (`WIDER_WITH`). The words of a spelling must be adjacent.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -235,8 +235,8 @@ export function foldTexts(texts: readonly string[]): FoldedText {
 }
 
 /**
- * Whether a text has the words in order, in any form, with no more words between them than allowed. Negated words count
- * only if the phrase itself has a negation.
+ * Whether a text has the words in order, in any form, with no more words between them than allowed. If the first word
+ * is negated or the last is denied (`isDenied`), this counts only for a phrase that itself has a negation.
  */
 export function hasPhrase({ lemmas, places }: FoldedText, phrase: Phrase): boolean {
   if (!phrase.words.every(({ word }) => lemmasOf(word).some((lemma) => lemmas.has(lemma)))) return false;

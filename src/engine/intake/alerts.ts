@@ -1,6 +1,6 @@
 /**
  * Derives the alerts of a batch of changes: deliveries with the property document as of each change, and their matches.
- * A pair (search, property) without a notification is omitted. The functions are pure, except for new ids.
+ * A pair (search, property) without a notification is omitted. `deriveAlerts` is pure, except for new ids.
  */
 
 import type { AdvertEvent } from '../domain/advert.ts';

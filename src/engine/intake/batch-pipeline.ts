@@ -1,8 +1,8 @@
 /**
  * Evaluates batches in stream order. While one batch is being written, the next one is evaluated, so that the process
  * computes while PostgreSQL writes. An item waits for a later batch while items with its key (its property) are being
- * written. Items that need a large state are recorded apart, one batch at a time; items of other keys do not wait for
- * them. A batch whose write failed is recorded again, and its keys are recorded alone until they are written.
+ * written. Items that need a large state are recorded apart, one batch at a time; items of other keys wait only at
+ * `WAITING_APART_MAX`. A batch whose write failed is recorded again, and its keys alone until they are written.
  */
 
 /** The items of a batch that were not recorded with it. */
@@ -37,7 +37,7 @@ interface Writing<Item> {
   hasFailed: boolean;
 }
 
-/** Maximum number of batches being written while another batch is evaluated. More batches would use the same core. */
+/** Maximum number of batches being written while another is evaluated; a batch apart does not count. */
 const BESIDE_MAX = 1;
 /** While this many items wait to be recorded apart, nothing else is recorded, so that senders wait. */
 const WAITING_APART_MAX = 256;
@@ -81,7 +81,7 @@ export class BatchPipeline<Item, Recorded extends { readonly rest: Rest<Item> }>
     return this.#takeFailed();
   }
 
-  /** Records `item` in place of the abandoned item `givenUp`, out of order. */
+  /** Records `item` in place of the abandoned item `givenUp`: alone, or together with a failed batch. */
   async replace(givenUp: Item, item: Item): Promise<void> {
     await this.#untilWriting(0);
     this.#doubtful.delete(this.#work.keyOf(givenUp));
@@ -142,7 +142,7 @@ export class BatchPipeline<Item, Recorded extends { readonly rest: Rest<Item> }>
           onWritten(part?.rest ?? NOTHING_LEFT);
           this.#beginApart();
         },
-        // The error occurs again when the batch is recorded alone.
+        // A lasting error occurs again when the batch is recorded alone.
         () => {
           writing.hasFailed = true;
         },

@@ -2,7 +2,7 @@
  * Applies a batch of messages to their properties, one message after the other. Computes the new states, and the
  * searches that each property satisfies before and after each change. One transaction has limits for the bytes of large
  * properties and for pairs with searches, so some messages are deferred to the next batch. If the messages of a very
- * large property arrive faster than they can be recorded, the surplus is rejected.
+ * large property arrive faster than they can be recorded, the surplus is rejected, except expiries.
  */
 
 import { yieldToOthers } from '../actor/waiting.ts';
@@ -28,7 +28,7 @@ import type { EvaluatedChange } from './evaluated-change.ts';
 import type { Matcher } from './matcher.ts';
 
 export interface RecordBounds extends PropertyBounds {
-  /** Maximum bytes of the large states that one transaction reads, and of those whose searches it notifies. */
+  /** Maximum bytes of the states that a transaction reads after the lock, and of large states that satisfy searches. */
   readonly batchBytesMax: number;
   /** Maximum number of messages of one very large property that a batch may defer. */
   readonly waitingMax: number;
@@ -62,7 +62,7 @@ export interface EvaluatedBatch {
   readonly deferred: readonly number[];
   /** Positions of messages that need a state that was not read, and of later messages of their properties. */
   readonly stateless: readonly number[];
-  /** Sequences of messages that were acknowledged before and nevertheless change the state. */
+  /** Sequences of messages with `wasAcknowledged` that nevertheless change a property or its crawls. */
   readonly news: readonly number[];
 }
 
@@ -78,7 +78,7 @@ export interface EvaluationDependencies {
 
 /** Number of messages to evaluate before timers and sockets are served. */
 const CHANGES_PER_SLICE = 16;
-/** A larger property counts towards the byte limit of a transaction. */
+/** A larger property that satisfies searches counts towards `batchBytesMax`. */
 const LIGHT_BYTES = 64 * 1_024;
 /** The size above which a batch defers at most `waitingMax` messages of a property. */
 const VERY_LARGE_BYTES = 1_024 * 1_024;
@@ -233,7 +233,7 @@ class Evaluation implements EvaluatedBatch {
     return bytes;
   }
 
-  /** Returns the property to record; null if the transaction has no room for all notifications. */
+  /** Returns the property to record; null if the large states would exceed `batchBytesMax`. */
   #evaluateMatches(
     entry: IntakeEntry,
     stored: StoredProperty | null,
@@ -242,7 +242,7 @@ class Evaluation implements EvaluatedBatch {
   ): StoredProperty | null {
     const uuid = entry.message.propertyUuid;
     const { nearest = () => NO_COMBINATIONS } = this.#dependencies;
-    // The same medians and points evaluate both sides of a change.
+    // Both sides of a change are compared with the same medians and, for distances not stored, the same points.
     const compared = { ...this.#dependencies.medians(), nearest: nearest() };
     const { crawls } = change.stored as StoredProperty;
     const after = measured(this.#read(change.stored as StoredProperty), compared.nearest);

@@ -52,7 +52,7 @@ export async function startIntake(term: Term, dependencies: IntakeDependencies) 
       get depth() {
         return recording.depth;
       },
-      /** Number of messages handed to the recorder but not yet acknowledged. */
+      /** Number of messages handed to the recorder but not yet acknowledged or terminated. */
       get inFlight() {
         return recording.inFlight;
       },
@@ -60,7 +60,7 @@ export async function startIntake(term: Term, dependencies: IntakeDependencies) 
       get isSound() {
         return !recording.isOver && broker.disconnections === disconnections;
       },
-      /** Stops pulling, then finishes the pulled messages. */
+      /** Stops pulling, finishes the pulled messages within a grace period, and stores the position. */
       drain: () => end().then(marks.markLast),
       /** Stops pulling and drops unrecorded messages. The next term begins with these messages. */
       abandon() {

@@ -103,7 +103,7 @@ function createCompletion(): { readonly promise: Promise<void>; readonly complet
   return { promise, complete };
 }
 
-/** The failure is not final: the session is closed, which releases its lock, and this instance campaigns again. */
+/** The failure is not final: this instance continues its term, or closes its session and campaigns again. */
 function reportFailure(watch: Watch, error: Error): void {
   watch.failed({ error, isBug: !watch.isOperational(error), isFinal: false, retryInMs: CHECK_EVERY_MS });
 }

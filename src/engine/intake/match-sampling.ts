@@ -9,7 +9,7 @@ import type { MatchSample } from '../store/search-totals.ts';
 import type { Matcher } from './matcher.ts';
 
 const EVALUATED_PER_SAMPLE = 100;
-/** Maximum number of different searches in a sample. At this number the sample ends early. */
+/** A sample ends early once it has at least this many different searches. */
 const SEARCHES_MAX = 100_000;
 
 export type MatchSampling = ReturnType<typeof sampleMatches>;

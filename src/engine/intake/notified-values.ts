@@ -110,7 +110,7 @@ export class NotifiedSoFar {
     return [...this.#written].map((id) => this.#notices.get(id) as MatchNotice);
   }
 
-  /** Call this once for each change, before its routes, because the events of the change are not in the table yet. */
+  /** Call this first for each change, because the events of the change are not in the table yet. */
   begin({ propertyUuid, events, after }: EvaluatedChange): void {
     this.#satisfied = new Set(after);
     for (const event of events) {
@@ -214,7 +214,7 @@ export interface PairAtChange {
 
 /**
  * The events of a change that concern a search, in order: return of its match, events that reach its thresholds, end of
- * the match. The search is notified of the events that it subscribes to. The first may create the match.
+ * the match. The search is notified of those that it subscribes to. Its first notified event may create the match.
  */
 export function eventsSeenBy(
   route: SearchRoute,

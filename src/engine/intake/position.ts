@@ -43,7 +43,7 @@ export interface IntakeStart extends FoundStart {
   readonly behind: number;
   /** False if the stream was created again or is an older copy. Then only its timestamps show what was recorded. */
   readonly isKnownStream: boolean;
-  /** If a message up to this sequence changes the database, the database had lost that message. */
+  /** If a message up to this sequence changes the database, the database had lost or rejected that message. */
   readonly handedOutUpTo: number;
   /** Null if the stream has all known messages, or its creation time is not that of the known stream. */
   readonly lost: LostTail | null;
@@ -152,8 +152,8 @@ async function recordedInOther(broker: Broker, { storedAt }: RecordedPosition): 
 }
 
 /**
- * Whether the stream is the known stream. Compares the last message that the rows know: a stream restored elsewhere
- * also has this message, but an older copy does not. If it cannot be compared, the creation time of the stream decides.
+ * Whether the stream is the known stream. Compares the last message that PostgreSQL knows: a stream
+ * restored elsewhere has it too, but an older copy does not. If it cannot be compared, the creation time decides.
  */
 async function isOfStream(
   broker: Broker,

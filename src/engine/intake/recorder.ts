@@ -1,8 +1,8 @@
 /**
  * Records a batch of intake messages in one transaction: locks the properties, compares, matches, and writes the new
- * states with their events, matches and deliveries. Nothing is announced before the commit. A batch that fails changes
- * nothing and can be recorded again. The statements of one `Promise.all` take one round trip, and PostgreSQL executes
- * them in the order of the list. The last statements are sent together with the commit, once all of them are built.
+ * states with their events, matches and deliveries. Nothing is announced before the commit. A failed batch changes
+ * nothing and can be recorded again, unless the commit's outcome is unknown. The statements of one `Promise.all` take
+ * one round trip, and PostgreSQL executes them in list order. The last statements are sent together with the commit.
  */
 
 import type { ChangeOutcome, StoredProperty } from '../domain/change.ts';
@@ -70,7 +70,7 @@ export interface Recorded extends Pick<Alerts, 'deliveries' | 'featurePairs' | '
 /** A message, and its dead letter without the reason, which is known only if the message is rejected. */
 export type RecordedEntry = IntakeEntry & { readonly letter: Omit<DeadLetter, 'reason' | 'failedKey'> };
 
-/** Thrown if messages acknowledged before change the database, which was restored or had rejected these messages. */
+/** Thrown if messages with `wasAcknowledged` change the database: it was restored, or had rejected these messages. */
 export class RestoredError extends Error {
   readonly code = 'FORGOTTEN';
   readonly sequences: readonly number[];
@@ -81,7 +81,7 @@ export class RestoredError extends Error {
   }
 }
 
-/** Rejects with `TermOverError` if another instance leads, with `RestoredError`, and with errors of PostgreSQL. */
+/** Rejects with `TermOverError` if the term is over, with `RestoredError`, and with errors of PostgreSQL. */
 export type Recorder = (
   term: Term,
   entries: readonly RecordedEntry[],

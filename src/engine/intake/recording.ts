@@ -36,12 +36,12 @@ export interface IntakeDependencies extends RejectionDependencies {
   readonly database: Database;
   readonly recordBatch: Recorder;
   readonly recordBatchMax: number;
-  /** Maximum bytes of the messages in a batch, and of the messages being pulled. */
+  /** Maximum bytes of the messages in the mailbox, of those that a batch takes from it, and of those being pulled. */
   readonly recordBatchBytesMax: number;
   /** While the gate is closed, no further messages are pulled. */
   readonly gate?: PauseGate;
   readonly onStart: (start: IntakeStart) => void;
-  /** Called when the database turns out to have been restored to an older state. */
+  /** Called if messages show, after the term has begun, that the database was restored to an older state. */
   readonly onRestored: (news: readonly number[], start: IntakeStart) => void;
   readonly announceDue: (due: readonly DueDelivery[]) => void;
   /** `seconds` is the duration of the recording. */
@@ -82,7 +82,7 @@ export function startRecording(term: Term, start: IntakeStart, dependencies: Int
     record: recorded.record,
     async handOn({ batch }) {
       inFlight -= batch.deadLettered.length;
-      // An ended term drops its messages, which are then redelivered.
+      // After `drain`, recorded messages are not acknowledged, and are then redelivered.
       await Promise.all([rejections.publish(batch.deadLettered), acknowledger.tell(batch)]).catch((cause: Error) => {
         throw new RetryAbandonedError('the acknowledger has ended', { cause });
       });
@@ -108,7 +108,7 @@ export function startRecording(term: Term, start: IntakeStart, dependencies: Int
     get depth() {
       return recorder.depth;
     },
-    /** Number of messages admitted but not yet acknowledged. */
+    /** Number of messages handed to `admit` but not yet acknowledged or terminated. */
     get inFlight() {
       return inFlight + rejections.inFlight;
     },
@@ -121,7 +121,7 @@ export function startRecording(term: Term, start: IntakeStart, dependencies: Int
       return recorder.tell({ pulled, message: decode(pulled, clock, dependencies.onUnknownMember), failedKey: null });
     },
     forget: recorded.end,
-    /** Resolves when all admitted messages are acknowledged, or were dropped after one shared grace period. */
+    /** Resolves when all admitted messages are settled, or were dropped after one shared grace period. */
     async drain() {
       const grace = startGrace();
       for (const stage of [recorder, acknowledger, rejections]) await stage.drain(grace);
@@ -149,7 +149,7 @@ function startAcknowledger(supervisor: Supervisor, onEnded: (count: number) => v
 function startTerm(term: Term, start: IntakeStart, clock: StreamClock, dependencies: IntakeDependencies) {
   const { breaker } = dependencies;
   const restores = createRestoreDetector(term, start, dependencies);
-  /** Sequences of dead letters that are recorded now. They do not show that the database was restored. */
+  /** Sequences of messages that are stored as dead letters. They do not show that the database was restored. */
   const refused = new Set<number>();
   let isOver = false;
   const record: RecordPart = async (decoded, options) => {
@@ -170,7 +170,7 @@ function startTerm(term: Term, start: IntakeStart, clock: StreamClock, dependenc
         if (news.length > 0) await restores.raiseNumbers(news);
         return record(decoded, options);
       }
-      // The batch was not recorded, or this is unknown. The next term takes in the messages that the rows lack.
+      // The term is over, or the commit may have failed. The next term takes in the messages that were not recorded.
       if (!(error instanceof TermOverError || error instanceof CommitUnknownError)) throw error;
       isOver = true;
       return null;

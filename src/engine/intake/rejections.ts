@@ -1,7 +1,7 @@
 /**
  * Publishes rejections, so that crawlers learn which messages were rejected and why. A rejection is published after it
  * is recorded and before its message is terminated. If a crash interrupts this, the message is redelivered and the
- * rejection may be published twice. Publishing never blocks intake: a rejection that NATS does not accept is only kept
+ * rejection may be published twice. A failure does not stop intake: a rejection that NATS does not accept is only kept
  * as a dead letter. While publishing fails, one batch at a time retries it, and other rejected messages are terminated
  * at once.
  */
@@ -19,7 +19,7 @@ import type { DeadLetteredMessage } from './recorded-batch.ts';
 export interface RejectionDependencies {
   readonly broker: Broker;
   readonly supervisor: Supervisor;
-  /** Called with the number of rejections that were published for their crawlers, or that could not be published. */
+  /** Called with the number of rejections that were published; `onUnpublished`: with the number of the others. */
   readonly onPublished: (count: number) => void;
   readonly onUnpublished: (count: number) => void;
   readonly onTransientError: (what: string, error: Error) => void;

@@ -30,7 +30,7 @@ export interface FormSet {
   readonly singulars: ReadonlySet<string>;
 }
 
-/** `word`: any word that is neither a verb nor a name. `name`: a person or a place. Verbs are grouped by mood. */
+/** `word`: neither a verb nor a name. `name`: a person, a place or a title. Verbs are grouped by mood. */
 export type FormKind =
   | 'word'
   | 'name'
