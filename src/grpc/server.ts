@@ -1,8 +1,8 @@
 /**
  * The gRPC server: the administration service, health and reflection. Plaintext is accepted only on the loopback;
- * elsewhere the server needs a certificate. A bearer token, compared in constant time, or a client certificate
- * authenticates callers of every service except health. This file also limits the connections of the port. If there are
- * too many in all, or too many unauthenticated ones, it closes the oldest unauthenticated one.
+ * elsewhere the server needs a certificate. If configured, a client certificate is required of every connection, and a
+ * bearer token of every call except health checks. This file also limits the connections of the port. If there are too
+ * many in all, or too many unauthenticated ones, it closes the oldest unauthenticated one.
  */
 
 import { createHash, timingSafeEqual } from 'node:crypto';
@@ -274,9 +274,9 @@ function isHealthCall(path: string): boolean {
 }
 
 /**
- * The health service (grpc.health.v1) is the only one without a token, so it limits its calls and the time for their
- * requests. It stores no names of callers: only its definition is from grpc-health-check, whose implementation stores
- * all watched names. `names`: the services that have a status. `stopping` ends the watches.
+ * The health service (grpc.health.v1) is the only one without a token, so `boundHealthCalls` limits its calls and
+ * the time for their requests. Only its definition is from grpc-health-check, whose implementation would store every
+ * service name that callers watch. `names`: the services that have a status. `stopping` ends the watches.
  */
 function addHealth(server: Server, names: readonly string[], stopping: AbortSignal) {
   let current: Serving = 'SERVING';

@@ -1,5 +1,5 @@
 /**
- * Phrases of several terms with possible other words between them. They are paths in one tree of terms, with use
+ * Phrases of terms with possible other words between them. They are paths in one tree of terms, with use
  * counts. A text is compared with all phrases at once. Each beginning of a phrase that occurs in the text is continued
  * from every position where it ends.
  */
