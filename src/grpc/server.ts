@@ -72,7 +72,7 @@ const OPTIONS: ChannelOptions = {
   'grpc.max_receive_message_length': MESSAGE_BYTES_MAX,
   'grpc.max_send_message_length': MESSAGE_BYTES_MAX,
   'grpc.max_concurrent_streams': 64,
-  // Megabytes that may wait to be sent on a connection. Above this, it gets no new streams. Unlimited by default.
+  // Megabytes that a connection may use for its buffers. Above this, it gets no new streams. Unlimited by default.
   'grpc-node.max_session_memory': 16,
   // Clients whose idle connection was closed reconnect for their next call.
   'grpc.max_connection_idle_ms': 300_000,

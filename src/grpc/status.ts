@@ -1,4 +1,4 @@
-/** Status, stages and search indexes: reports of the instances, and the control of stages by operators. */
+/** Reports status, stages and search indexes. Operators control stages, adopt streams and rebuild indexes. */
 
 import { pause } from '../engine/actor/waiting.ts';
 import { criteriaOf } from '../engine/domain/search.ts';

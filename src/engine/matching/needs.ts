@@ -21,7 +21,7 @@ import { ROUGH_NEEDS } from './rough-needs.ts';
 
 type NeedRow = RowOf<'flag' | 'requirement' | 'code' | 'codes'>;
 
-/** The bits of a criterion: from bit `first` on, one for each value (true and false, or codes). */
+/** The bits of a criterion: from bit `first` on, one for each value that a search can require. */
 interface Needs {
   readonly row: NeedRow;
   readonly criterion: CriterionSet;

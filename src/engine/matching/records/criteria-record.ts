@@ -69,7 +69,7 @@ const scratchIntegers = new Int32Array(scratch.buffer);
 export function writeRecord(criteria: Criteria, arena: RecordArena, tables: RecordTables): number {
   const excluded = writeExcluded(criteria.excludedAreas, arena, tables);
   const isWhole = excluded !== null && writeHead(criteria, tables) && fits(criteria);
-  // For a whole record, no copy is made: copying thirty members takes a quarter of the time of writing the record.
+  // For a whole record, no copy is made: copying the members takes a quarter of the time of writing the record.
   const areas = isWhole
     ? criteria
     : { ...ANYTHING, areas: criteria.areas, orMissing: criteria.orMissing & AREAS_CRITERION };

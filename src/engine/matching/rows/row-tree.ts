@@ -1,7 +1,7 @@
 /**
- * The rows of one place, or of all circles and polygons: a binary tree over leaves, which consist of row groups. A full
- * leaf is split along the axis that saves the most tests (`leaf-split`). Axes compare values of the row itself. So a
- * removal finds the leaf in the same way as the insertion, without a table of the rows' positions.
+ * Rows, such as those of one place or of all circles and polygons: a binary tree over leaves, which consist of row
+ * groups. A full leaf is split along the axis that saves the most tests (`leaf-split`). Axes compare values of the row
+ * itself. So a removal finds the leaf in the same way as the insertion, without a table of the rows' positions.
  *
  * A tree is identified by its root, which changes when leaves split and merge. 0 is a tree without rows.
  */

@@ -41,7 +41,7 @@ interface CompiledEntry {
 }
 
 export class ExpressionTable {
-  /** The words of strict entries, which match as written. `#terms` has those of other entries, in any form. */
+  /** The words of strict entries, as written. `#terms` has all other words, and the required words, in any form. */
   readonly #words = new CodeTable();
   readonly #terms = new TermTable();
   readonly #phrases = new PhraseTable();
