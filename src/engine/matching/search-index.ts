@@ -81,8 +81,8 @@ export class SearchIndex {
   #view: PropertyView | null = null;
   readonly #matched = new NumberList<SearchNumber>();
   /**
-   * The facts to which `#matched` is the answer; null after a search has changed. If a property changes several times in
-   * a row, its facts before a change are those after the previous change.
+   * The facts to which `#matched` is the answer; null after a search has changed. If a property changes several times
+   * in a row, its facts before a change are those after the previous change.
    */
   #lastFacts: PropertyFacts | null = null;
   /** Rows that wait for the text of some adverts, by the facts with these adverts: number, conditions and attention. */
