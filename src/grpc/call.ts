@@ -39,7 +39,7 @@ export interface CallContext {
 /** The time limits of calls without a deadline. */
 export interface CallTimeouts {
   readonly usualMs: number;
-  /** For work that scans many rows or waits for every instance. */
+  /** For the `LONG` methods of `handlers.ts`, and for imports. */
   readonly longMs: number;
 }
 

@@ -72,7 +72,7 @@ export const DEAD_LETTER_RPCS = {
   },
 } satisfies Rpcs;
 
-/** True if a later message of the same advert was recorded, also if it is a requeued copy of the letter. */
+/** True if a later message of the same advert was recorded, even if it is a requeued copy of the letter. */
 async function isLetterOvertaken(letter: stored.DeadLetterRead & { readonly body: Buffer }, database: Database) {
   const message = understood(letter.body);
   const last = message && (await readProperty(database, message.propertyUuid))?.crawls[message.advertUuid];

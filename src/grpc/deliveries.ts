@@ -1,4 +1,4 @@
-/** Lists deliveries and attempts; shows or resends one delivery. `recoveries.ts` resends many. */
+/** Lists deliveries; shows one with its attempts, or resends it. The feature `recoveries` resends many. */
 
 import { EVENT_KINDS } from '../engine/domain/codes.ts';
 import { DELIVERY_CHANNELS, type DeliveryState, isFinal, RESEND_REFUSALS } from '../engine/domain/delivery.ts';

@@ -24,7 +24,7 @@ export interface AdminDependencies {
   readonly database: Database;
   /** Sends a query to a feature's worker thread, which has its own connections. */
   readonly askThread: AskThread;
-  /** The directory of the journal of recipients' choices. */
+  /** The data directory, which has the journal of recipients' choices. */
   readonly dataDirectory: () => string;
   readonly version: string;
   readonly retentionDays: RetentionDays;

@@ -19,14 +19,14 @@ export const ENDPOINT_RPCS = {
     return { endpoints: cut.rows.map(endpointMessage), nextPageToken: cut.nextPageToken };
   },
   getEndpoint: async ({ name }, { database }) => endpointMessage(await readNamed(name, database)),
-  /** No attempt starts after the pause is stored. */
+  /** No attempt starts after the answer. */
   async pauseEndpoint({ name, reason }, { database, announceDue }) {
     const words = reasonOf(reason);
     const { key, url } = await readNamed(name, database);
     announceDue(await pauseEndpoint(database, key, url, words));
     return endpointMessage(await readNamed(name, database));
   },
-  /** Couriers resume within about a second. Resuming an endpoint that is not paused changes nothing. */
+  /** Couriers resume within about a second, unless another pause of the endpoint remains. */
   async resumeEndpoint({ name }, { database }) {
     await resumeEndpoint(database, endpointKeyOfName('name', name), 'operator');
     return endpointMessage(await readNamed(name, database));

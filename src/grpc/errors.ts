@@ -34,7 +34,7 @@ export class AdminError extends Error {
 
 /** Maximum length of the caller's text in an error. */
 const QUOTED_LENGTH_MAX = 200;
-/** Clients accept trailers of 8 KiB. A trailer contains the description four times, escaped or in base64. */
+/** Clients accept trailers of 8 KiB. A trailer contains the description three times, escaped or in base64. */
 const DESCRIPTION_LENGTH_MAX = 400;
 
 /** Shortens a caller's text for an error. */

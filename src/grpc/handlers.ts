@@ -17,7 +17,7 @@ const RPCS: readonly Rpcs[] = [
   ...FEATURES.map(({ rpcs = {} }) => rpcs),
 ];
 
-/** Methods that scan many rows or wait for every instance. */
+/** Unary methods that may take minutes, because they read many rows or wait for instances. */
 const LONG: readonly string[] = ['drainStage', 'rebuildIndex', 'requeueDeadLetters'] satisfies (keyof Rpcs)[];
 
 /** `stopping`: ends the watchers. */

@@ -27,7 +27,7 @@ export const nameOf = {
   stream: (name: string) => `streams/${name}`,
 };
 
-/** `collection`: such as `clients`. Throws INVALID_ARGUMENT that names `field`. */
+/** `collection`: such as `clients`. Throws INVALID_ARGUMENT, which names `field`. */
 export function uuidOfName(field: string, collection: string, name: string): Uuid {
   const id = parseUuid(idOfName(field, collection, name));
   if (id === null) throw invalidArgument(field, `must be ${collection}/{uuid}`);
@@ -39,7 +39,7 @@ export function optionalUuidOfName(field: string, collection: string, name: stri
   return name === '' ? null : uuidOfName(field, collection, name);
 }
 
-/** `client`: `clients/{client}`, or the client's display name. Throws INVALID_ARGUMENT and NOT_FOUND. */
+/** `client`: `clients/{client}`, or the client's display name. Throws INVALID_ARGUMENT or NOT_FOUND. */
 export async function clientIdOf(field: string, client: string, database: Queryable): Promise<Uuid> {
   if (client === '') throw invalidArgument(field, 'must be clients/{client} or a display name');
   if (!client.startsWith('clients/')) {

@@ -1,8 +1,8 @@
 /**
  * The gRPC server: the administration service, health and reflection. Plaintext is accepted only on the loopback;
- * elsewhere the server needs a certificate. A bearer token, compared in constant time, or a client certificate
- * authenticates callers of every service except health. This file also limits the connections of the port. If there are
- * too many in all, or too many unauthenticated ones, it closes the oldest unauthenticated one.
+ * elsewhere the server needs a certificate. If configured, a client certificate is required of every connection, and a
+ * bearer token of every call except health checks. This file also limits the connections of the port. If there are too
+ * many in all, or too many unauthenticated ones, it closes the oldest unauthenticated one.
  */
 
 import { createHash, timingSafeEqual } from 'node:crypto';
@@ -72,7 +72,7 @@ const OPTIONS: ChannelOptions = {
   'grpc.max_receive_message_length': MESSAGE_BYTES_MAX,
   'grpc.max_send_message_length': MESSAGE_BYTES_MAX,
   'grpc.max_concurrent_streams': 64,
-  // Megabytes that may wait to be sent on a connection. Above this, it gets no new streams. Unlimited by default.
+  // Megabytes that a connection may use for its buffers. Above this, it gets no new streams. Unlimited by default.
   'grpc-node.max_session_memory': 16,
   // Clients whose idle connection was closed reconnect for their next call.
   'grpc.max_connection_idle_ms': 300_000,
@@ -274,9 +274,9 @@ function isHealthCall(path: string): boolean {
 }
 
 /**
- * The health service (grpc.health.v1) is the only one without a token, so it limits its calls and the time for their
- * requests. It stores no names of callers: only its definition is from grpc-health-check, whose implementation stores
- * all watched names. `names`: the services that have a status. `stopping` ends the watches.
+ * The health service (grpc.health.v1) is the only one without a token, so `boundHealthCalls` limits its calls and
+ * the time for their requests. Only its definition is from grpc-health-check, whose implementation would store every
+ * service name that callers watch. `names`: the services that have a status. `stopping` ends the watches.
  */
 function addHealth(server: Server, names: readonly string[], stopping: AbortSignal) {
   let current: Serving = 'SERVING';

@@ -1,4 +1,4 @@
-/** Status, stages and search indexes: reports of the instances, and the control of stages by operators. */
+/** Reports status, stages and search indexes. Operators control stages, adopt streams and rebuild indexes. */
 
 import { pause } from '../engine/actor/waiting.ts';
 import { criteriaOf } from '../engine/domain/search.ts';
@@ -81,7 +81,7 @@ export const STATUS_RPCS = {
     await dependencies.controlsChanged();
     return readStage(stage, dependencies);
   },
-  /** Pauses the stage. Resolves when no instance has work in progress in it. */
+  /** Pauses the stage. Resolves when no instance has work in progress in it, or when the stage is resumed. */
   async drainStage(request, dependencies, { signal }) {
     let stage = await pauseStage(request, dependencies);
     while (stage.state === Stage_State.STATE_PAUSING) {

@@ -1,6 +1,6 @@
 /**
- * Assigns small integer codes, with use counts, to strings that many searches share: zip codes, words, or the contents
- * of lists and expressions.
+ * Assigns small integer codes, with use counts, to strings that many searches share, such as zip codes, words, or the
+ * contents of lists and expressions.
  */
 
 export class CodeTable {

@@ -1,7 +1,7 @@
 /**
  * The needs of a search: one bit for each value that a boolean criterion, or a criterion with one code, requires. A
- * property that lacks one of the bits fails. The kernel compares all needs. A list of several codes is not a need.
- * Approximate needs (`rough-needs`) use the spare bits.
+ * property that lacks one of the bits fails. The kernel compares all needs, except those that an unknown value also
+ * satisfies (`conditions`). A list of several codes is not a need. Spare bits hold approximate needs (`rough-needs`).
  */
 
 import { RENT, SALE } from '../domain/codes.ts';
@@ -21,7 +21,7 @@ import { ROUGH_NEEDS } from './rough-needs.ts';
 
 type NeedRow = RowOf<'flag' | 'requirement' | 'code' | 'codes'>;
 
-/** The bits of a criterion: from bit `first` on, one for each value (true and false, or codes). */
+/** The bits of a criterion: from bit `first` on, one for each value that a search can require. */
 interface Needs {
   readonly row: NeedRow;
   readonly criterion: CriterionSet;
@@ -32,7 +32,7 @@ interface Needs {
 /** Number of bits in the need columns of the kernel. */
 const BITS_MAX = 8 * NEED_COLUMNS;
 
-/** Whether needs represent the criterion. Ranges and property types have other columns or are in `conditions`. */
+/** Whether needs represent the criterion. All other criteria have other columns or are in `conditions`. */
 export function hasNeeds(row: PlainRow): row is NeedRow {
   return row.kind !== 'range' && row.kind !== 'letters' && row.name !== 'propertyTypes';
 }

@@ -44,7 +44,7 @@ export interface PropertyView {
   readonly facts: PropertyFacts;
   /** Values in the order of `MEASURES`; NaN if unknown. */
   readonly values: readonly number[];
-  /** Codes of the places in `facts`. The code is 0 if no search names the place. */
+  /** Codes of the places in `facts`; without a location, that of `NOWHERE_CODE`. 0 if no search names the place. */
   readonly inseeCodes: readonly number[];
   readonly departmentCode: number;
   readonly zipcodes: readonly number[];
@@ -78,7 +78,7 @@ export function viewOf(facts: PropertyFacts, codes: Codes, categories: CategoryB
   };
 }
 
-/** Whether the property and one of its adverts have no text. A search that excludes the others then finds no text. */
+/** Whether the property and one of its adverts have no text. A search that excludes all other adverts finds no text. */
 export function mayLackText({ facts }: PropertyView): boolean {
   return facts.adverts.some((advert) => EXPRESSIONS.isUnknown({ facts, adverts: [advert] }));
 }
@@ -89,7 +89,7 @@ export function readTexts(view: PropertyView, expressions: ExpressionTable): voi
   view.hasReadTexts = true;
 }
 
-/** The texts without duplicates. A property usually repeats the texts of its representative advert. */
+/** The texts of the property, then other texts of the adverts. A property usually repeats the texts of an advert. */
 export function textsOf(facts: PropertyFacts, adverts: readonly AdvertFacts[]): readonly string[] {
   const texts = [...facts.texts];
   for (const advert of adverts) for (const text of advert.texts) if (!texts.includes(text)) texts.push(text);

@@ -49,9 +49,9 @@ export interface SearchIndexStats {
   readonly expressions: number;
   /** Number of different conditions. */
   readonly conditions: number;
-  /** Number of rows, with unused lanes, that the kernel tested for the last property. */
+  /** Number of rows, including unused lanes, that the kernel tested for the last property. */
   readonly testedRows: number;
-  /** Bytes of rows and records. All other objects of the index take about a twentieth of this. */
+  /** Bytes of rows, records and their addresses. All other objects of the index take about a twentieth of this. */
   readonly bytes: number;
 }
 
@@ -73,7 +73,7 @@ export class SearchIndex {
   readonly #addresses = new SearchAddresses();
   /** The records of the other alternatives, for searches with more than one. */
   readonly #others = new Map<SearchNumber, readonly number[]>();
-  /** Criteria of the searches whose records are partial (`criteria-record`). */
+  /** Criteria of the searches with a partial record (`criteria-record`). */
   readonly #unusual = new Map<SearchNumber, Criteria>();
   readonly #rows = new CandidateRows();
   readonly #searchRows = new SearchRows(this.#records, this.#expressions, this.#shapes);
@@ -81,8 +81,8 @@ export class SearchIndex {
   #view: PropertyView | null = null;
   readonly #matched = new NumberList<SearchNumber>();
   /**
-   * The facts to which `#matched` is the answer; null after a search has changed. The answer is kept because the state
-   * of a property after one change is its state before the next change.
+   * The facts to which `#matched` is the answer; null after a search has changed. If a property changes several times
+   * in a row, its facts before a change are those after the previous change.
    */
   #lastFacts: PropertyFacts | null = null;
   /** Rows that wait for the text of some adverts, by the facts with these adverts: number, conditions and attention. */
@@ -218,7 +218,7 @@ export class SearchIndex {
     }
   }
 
-  /** Decides a row by one record of its search. Called for each record if the row does not name its record. */
+  /** Decides a row by one record of its search. Needed if the search has several, and the row does not name its own. */
   #checkRecord(number: SearchNumber, address: number, view: PropertyView): void {
     if (!this.#holds(number, address, view)) return;
     const conditions = conditionsAt(address, this.#records);
@@ -227,7 +227,7 @@ export class SearchIndex {
     this.#decide(number, conditions || expression, REPEATS | attention, view);
   }
 
-  /** Adds the search if the conditions or the expressions hold; `source` is their address or id. */
+  /** Adds the search unless its conditions or expressions fail or await a text; `source` is their address or id. */
   #decide(number: SearchNumber, source: number, attention: number, view: PropertyView): void {
     if ((attention & NEEDS_CONDITION_CHECK) !== 0) {
       const verdict = this.#conditions.verdictOf(source);
@@ -256,7 +256,7 @@ export class SearchIndex {
     else rows.push(number, conditions, attention);
   }
 
-  /** Decides the rows that wait for the text of some adverts. Reads each text once, whatever the order of the rows. */
+  /** Decides the rows that wait for the text of some adverts. Reads the texts of each set of adverts once. */
   #readOtherTexts(view: PropertyView): void {
     for (const [{ adverts }, rows] of this.#awaiting) {
       this.#expressions.readPart(textsOf(view.facts, adverts));
@@ -269,5 +269,5 @@ export class SearchIndex {
   }
 }
 
-/** The attention bits of rows that are decided by their record. */
+/** A row with one of these attention bits is decided by its record. */
 const EXACT_BITS = OPEN_ROW | NEEDS_EXACT_CHECK;

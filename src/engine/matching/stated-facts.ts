@@ -1,6 +1,6 @@
 /**
- * The facts of a property and of those adverts that a search considers, in the form that exact checks compare. A value
- * is computed when a check first needs it, because most values are never needed.
+ * The facts of a property and of those adverts that a search considers, in the form that exact checks compare. Except
+ * for `lacking`, values are computed when a check first needs them, because most are never needed.
  */
 
 import { type FeaturePresence, presenceOf } from '../domain/feature-criteria.ts';
@@ -25,7 +25,7 @@ export class StatedFacts {
   readonly #ranges: (readonly number[] | undefined)[] = [];
   /** The facts without the adverts of excluded categories, by the bits of these categories. */
   readonly #parts = new Map<number, StatedFacts>();
-  /** The facts without the adverts by a set of publishers (`publisher-lists`), by the set. */
+  /** For each set of publishers (`publisher-lists`), the facts without the adverts by these publishers. */
   readonly #partsWithout: StatedFacts[] = [];
   readonly #isBy: boolean[] = [];
   #isPublisherUnknown: boolean | null = null;

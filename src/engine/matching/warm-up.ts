@@ -35,7 +35,7 @@ function shaped(polygons: readonly Polygon[]) {
   return { ...ANYTHING, areas: { ...ANYTHING.areas, polygons } };
 }
 
-/** A ring around the world that crosses itself many times. */
+/** A ring across much of the world that crosses itself many times. */
 function scribble(n: number): Position[] {
   const ring = Array.from({ length: CORNERS }, (_, i): Position => {
     return [150 * Math.sin(n + 2.4 * i), 70 * Math.sin(n + 3.7 * i)];

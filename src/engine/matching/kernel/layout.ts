@@ -3,7 +3,7 @@
  * `source.ts` builds the kernel from these numbers.
  *
  * Rows are stored in groups of sixteen, with one row per lane. Each column of a group is a vector of sixteen lanes. So
- * a test of a group reads only six to nine adjacent cache lines. The query, lists and answers precede the groups.
+ * a test of a group reads at most nine adjacent cache lines. The query, lists and answers precede the groups.
  */
 
 import { MEASURES } from '../rows/quantiser.ts';

@@ -3,7 +3,7 @@
  * sixteen rows of a group against one property, column by column. All offsets are in `layout.ts`.
  *
  * A row *fails* if a column excludes the property. A row that does not fail is *open* if a quantised column or the
- * circle cannot decide. If a row is neither open nor needs attention, its number is added to the sure answers. All
+ * distance cannot decide. If a row is neither open nor needs attention, its number is added to the sure answers. All
  * other rows that do not fail are added to the rows to check.
  *
  * Groups are scattered, so most of the time is spent waiting for memory. Therefore a pass that only reads a word of

@@ -22,7 +22,7 @@ export interface PointQuery {
   readonly limit: number;
 }
 
-/** Every change of the points creates a new object, which can therefore be a key for cached values. */
+/** Every change of the points creates a new object, so that users can tell when cached answers are outdated. */
 export interface PointIndex {
   readonly size: number;
   /** The nearest `limit` points within the radius, nearest first. Ties are ordered by `FACILITIES`, then by import. */

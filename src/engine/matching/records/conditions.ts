@@ -24,7 +24,7 @@ import { bytesSet, isInRow, SET_CRITERIA, setOf, UNKNOWN_IN_SET } from './value-
 /** Positions of integers. The first has the last verdict and its property's number, the second the content's code. */
 const VERDICT = 0;
 const CONTENT = 1;
-/** A bit for each limit that is set, in the order of `RANGES`, each minimum before its maximum. */
+/** A bit for each limit of these conditions, in the order of `RANGES`, each minimum before its maximum. */
 const BOUNDS = 2;
 /**
  * The criteria among `RANGES`, features, publishers, points of interest and expressions that an unknown value also
@@ -137,7 +137,7 @@ export class Conditions {
 
   /**
    * Stores the last written conditions with this expression, unless equal conditions are stored. Increments the use
-   * count and returns the address. The expression must stay in use until the conditions are released.
+   * count and returns the address. The caller keeps the expression in use while it asks for verdicts.
    */
   use(expression: number): number {
     integers[EXPRESSION] = expression;
@@ -281,7 +281,7 @@ function writeBounds(criteria: Criteria): number | null {
   return bits;
 }
 
-/** The bits of the requested values; null if a code or letter is unknown. */
+/** The bits of the requested values that no column or need represents; null if a code or letter is unknown. */
 function requestedSets(criteria: Criteria): number | null {
   let sets = 0;
   for (const { row, criterion, shift } of SET_CRITERIA) {

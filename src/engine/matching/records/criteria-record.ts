@@ -1,8 +1,8 @@
 /**
  * Stores criteria in a record of about eighty bytes. It has a head of counts and flags, limits and circle (if set), and
  * the codes in the lists of places. It also has the addresses of the polygons, of the `conditions` and of a separate
- * record for the excluded areas. The record is *partial* if the criteria are unusually large or cannot come from a
- * client (unknown codes, NaN). A partial record has only the areas, or nothing if they do not fit.
+ * record for the excluded areas. The record is *partial* if criteria are unusually large, if no bit is left for a site
+ * category, or if no client can send them (unknown codes, NaN). It then has only the areas or, if too large, nothing.
  */
 
 import { type Areas, hasAreas, NOWHERE_CODE } from '../../domain/areas.ts';
@@ -69,7 +69,7 @@ const scratchIntegers = new Int32Array(scratch.buffer);
 export function writeRecord(criteria: Criteria, arena: RecordArena, tables: RecordTables): number {
   const excluded = writeExcluded(criteria.excludedAreas, arena, tables);
   const isWhole = excluded !== null && writeHead(criteria, tables) && fits(criteria);
-  // For a whole record, no copy is made: copying thirty members takes a quarter of the time of writing the record.
+  // For a whole record, no copy is made: copying the members takes a quarter of the time of writing the record.
   const areas = isWhole
     ? criteria
     : { ...ANYTHING, areas: criteria.areas, orMissing: criteria.orMissing & AREAS_CRITERION };
@@ -93,7 +93,7 @@ function writeExcluded(areas: Areas, arena: RecordArena, tables: RecordTables): 
   return null;
 }
 
-/** Writes flags, kinds and limits, and prepares the conditions. Returns false if a record cannot store all criteria. */
+/** Writes flags, kinds and limits, and prepares the conditions. Returns false if a value cannot be stored. */
 function writeHead(criteria: Criteria, tables: RecordTables): boolean {
   const hasConditions = tables.conditions.write(criteria);
   const needs = needsOf(criteria);
@@ -114,7 +114,7 @@ function writeHead(criteria: Criteria, tables: RecordTables): boolean {
   return true;
 }
 
-/** Writes the search's limits after the head, and returns their bits. */
+/** Writes the limits that are not in `conditions` after the head, and returns their bits. */
 function writeBounds(criteria: Criteria): number {
   let bits = 0;
   let top = HEAD_WORDS;

@@ -1,4 +1,4 @@
-/** The layout of a record (`criteria-record`): a head of integers, limits, circle, list codes and two addresses. */
+/** The layout of a record (`criteria-record`): a head of integers, then any limits, circle, list codes, addresses. */
 
 import {
   type CriterionSet,

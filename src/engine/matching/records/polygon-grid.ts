@@ -20,7 +20,7 @@ const SIDE_MIN = 4;
 const SIDE_MAX = 64;
 /** Number of corners per cell of a side. A coastline then has about five edges in each cell that it crosses. */
 const CORNERS_PER_SIDE = 16;
-/** Maximum number of cells that all edges cross, per corner. If the edges would cross more, the grid is coarser. */
+/** Maximum number of cells that an edge crosses on average. If edges would cross more, the grid is coarser. */
 const PASSED_CELLS_PER_POSITION = 48;
 /** A margin in degrees, far above every rounding error and above `EDGE_TOLERANCE_DEGREES`. */
 const MARGIN = 1e-7;

@@ -25,8 +25,8 @@ const WORDS = 0;
 const POLYGONS = 1;
 const HEAD_WORDS = 1;
 /**
- * A polygon's line has its box, then two integers: the offset of its body and the number of its rings. As floats, it
- * has the centre and the reach of its row (`area-geometry`). The reach is negative if the polygon has no row.
+ * A polygon's line has its box, then two integers: the offset of its body and the number of its rings. The centre and
+ * the reach of its row (`area-geometry`) follow as floats. The reach is negative if the polygon has no row.
  */
 const WEST = 0;
 const SOUTH = 1;
@@ -71,7 +71,7 @@ export class PolygonShapes {
     return this.#arena.bytes;
   }
 
-  /** Writes a record and returns its address; null if it would be too large or a coordinate is not finite. */
+  /** Writes the record, once per search, and returns its address; null if it is too large or a value is not finite. */
   write(polygons: readonly Polygon[]): number | null {
     const known = this.#written.get(polygons);
     if (known !== undefined) {

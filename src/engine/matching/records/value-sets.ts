@@ -26,7 +26,7 @@ export const SET_CRITERIA = [...plainCriteria('letters'), ...plainCriteria('code
 });
 if (SET_CRITERIA.length * SET_BITS > INTEGER_BITS) throw new RangeError(`${SET_CRITERIA.length} sets exceed 32 bits`);
 
-/** Whether rows store the criterion. Types have a column, and a single code of another criterion is a need. */
+/** Whether a column or a need represents the criterion. Types have a column; any other single code is a need. */
 export function isInRow({ name, kind }: SetRow, count: number, acceptsUnknown: boolean): boolean {
   if (kind === 'letters') return false;
   return name === 'propertyTypes' ? !acceptsUnknown : count === 1;

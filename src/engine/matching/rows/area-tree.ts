@@ -4,7 +4,7 @@
  *
  * Access to memory dominates the cost of a lookup. Therefore, when a node is first visited after a change of boxes,
  * the boxes of its children are copied to a table of integers. All tables are in one array and refer to one another, so
- * a lookup reads no objects of the R-tree. The lines of leaves also locate their rows, and are updated with them.
+ * later lookups read no objects of the R-tree. The lines of leaves also locate their rows, and are updated with them.
  */
 
 import RBush from 'rbush';
@@ -24,7 +24,7 @@ import {
   ROWS,
 } from './tree-nodes.ts';
 
-/** An entry of the R-tree: a leaf, and its box at the last insertion. */
+/** An entry of the R-tree: a leaf and its box. */
 interface LeafBox extends Box {
   readonly leaf: number;
 }

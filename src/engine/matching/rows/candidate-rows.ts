@@ -24,7 +24,7 @@ import { AXIS, CHUNK, IS_LEAF, LEFT, NODE_ACCEPTS, RIGHT, ROWS } from './tree-no
 
 type RowAct = 'insert' | 'remove';
 
-/** The only code in the table of rows without a place. */
+/** The only code in the table of rows without a place, area or term. */
 const EVERYWHERE = 1;
 
 /** Tests the first `groupCount` listed groups, and returns the number of sure answers. */
@@ -77,7 +77,7 @@ export class CandidateRows implements RowList {
 
   /**
    * Calls `exclude` for the rows of searches that exclude a place of the property, and then `take` for the candidates.
-   * Calls `presentTerms` only if some search is found by a term.
+   * Calls `presentTerms` only if the table of terms has rows.
    */
   find(view: PropertyView, presentTerms: () => Int32Array, exclude: TakeAnswers, take: TakeAnswers): void {
     writeQuery(view, this.memory);

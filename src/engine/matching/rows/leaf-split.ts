@@ -16,7 +16,7 @@ export const AXIS_REACH = 3;
 export const AXIS_NEEDS = 4;
 /** `at` is a set of types. Rows that accept no other types go right. */
 export const AXIS_TYPES = 5;
-/** `at` is a bit of the search number. Limits the cost of a removal if nothing else distinguishes the rows. */
+/** `at` is the position of a bit in the search number. Limits the cost of a removal if no other split pays. */
 export const AXIS_NUMBER = 6;
 
 /** The values that axes compare. */
@@ -46,7 +46,7 @@ export interface ChosenSplit {
 
 /** A split must save at least this fraction of the expected cost. */
 const GAIN_MIN = 0.1;
-/** This many rows that nothing else distinguishes are split by search number, so that finding a row stays cheap. */
+/** From this many rows on, a leaf is split by search number if no other split pays, so that finding a row is cheap. */
 const ALIKE_ROWS_MAX = 256;
 const SAMPLE_ROWS = 64;
 const NUMBER_BITS = 31;

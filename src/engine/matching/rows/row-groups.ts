@@ -1,6 +1,6 @@
 /**
  * The memory that the kernel reads: rows in groups, as in `kernel/layout`. The groups of a leaf are adjacent in a
- * chunk. Chunks are carved from slabs and reused through free lists. Adding or removing a row copies at most one chunk.
+ * chunk, and are copied when the leaf needs a larger or smaller one. Chunks are carved from slabs and reused.
  *
  * A row has the quantised limits and the needs of a search. The row of a circle or polygon also has a centre and a
  * reach. An unused lane accepts no property type, so it never passes.
@@ -159,7 +159,7 @@ export class GroupMemory extends SharedMemory {
     row.reach = floats[word + (REACHES >> 2)] as number;
   }
 
-  /** Copies a row. Both groups must have areas, or none. */
+  /** Copies a row. Both groups must have areas, or neither. */
   copy(fromGroup: number, fromLane: number, toGroup: number, toLane: number, hasArea: boolean): void {
     const { bytes, integers } = this;
     const from = fromGroup + fromLane;

@@ -1,7 +1,7 @@
 /**
- * The rows of one place, or of all circles and polygons: a binary tree over leaves, which consist of row groups. A full
- * leaf is split along the axis that saves the most tests (`leaf-split`). Axes compare values of the row itself. So a
- * removal finds the leaf in the same way as the insertion, without a table of the rows' positions.
+ * Rows, such as those of one place or of all circles and polygons: a binary tree over leaves, which consist of row
+ * groups. A full leaf is split along the axis that saves the most tests (`leaf-split`). Axes compare values of the row
+ * itself. So a removal finds the leaf in the same way as the insertion, without a table of the rows' positions.
  *
  * A tree is identified by its root, which changes when leaves split and merge. 0 is a tree without rows.
  */
@@ -52,7 +52,7 @@ const movedRow = createRow();
 export class RowTrees {
   readonly #memory: GroupMemory;
   readonly #nodes: TreeNodes;
-  /** Null for trees of places, because their rows have no areas. */
+  /** Null if the rows have no areas. */
   readonly #watcher: LeafWatcher | null;
   /** Root of the tree that is being changed. */
   #root = 0;
@@ -247,7 +247,7 @@ const grownBox: Box = { minX: 0, minY: 0, maxX: 0, maxY: 0 };
 
 /**
  * The box that a leaf needs for an added row, valid until the next call. Null if its box already covers the row. The
- * box is slightly larger than necessary, so that most insertions do not change the R-tree.
+ * sides that grow exceed the need slightly, so that most insertions do not change the R-tree.
  */
 function coveringBox(integers: Int32Array, leaf: number, row: Row): Box | null {
   writeBoxOfRow(row.latitude, row.longitude, row.reach, addedBox);

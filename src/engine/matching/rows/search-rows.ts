@@ -1,6 +1,6 @@
 /**
  * The rows of a search: one for each area or place that it names. If it names none, it has one for each required term
- * or, without such terms, a single row. The record determines the rows, so a removal finds exactly the inserted rows.
+ * or, without such terms, a single row. Excluded places have rows too. A removal derives the same rows from the record.
  */
 
 import type { SearchNumber } from '../../domain/ids.ts';
@@ -71,12 +71,12 @@ export class PlaceCodes {
   }
 }
 
-/** The rows of the last search that was read. */
+/** The rows of the record that was read last. */
 export class SearchRows {
   /** The values that all rows share: everything except the area and, for an area that is not decisive, `attention`. */
   readonly row = createRow();
   readonly places = new PlaceCodes();
-  /** Terms by which the search is found if it names no area. */
+  /** Terms by which the search is found if it names no area or place. */
   readonly terms = new NumberList();
   /** The places that the search excludes. */
   readonly excluded = new PlaceCodes();

@@ -1,6 +1,6 @@
 /**
  * A range of memory that grows in place. Growth replaces the views, and old views keep their length. The memory is
- * shared only because V8 marks its whole heap when other memory grows. No other thread uses it.
+ * shared only because V8 marks its whole heap when unshared memory grows. No other thread uses it.
  */
 
 const WASM_PAGE_BYTES = 65_536;

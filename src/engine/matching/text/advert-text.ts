@@ -24,7 +24,7 @@ export class AdvertText {
   /** Like `#phraseSeenIn` and `#phrasesReadIn`, for loose phrases. */
   #looseSeenIn = new Int32Array(1024);
   #looseReadIn = 0;
-  /** The last read texts, and the revision of the words and terms with which they were read. */
+  /** The last read texts, and the revision of the tables with which they were read. */
   #texts: readonly string[] = [];
   #revision = -1;
 
@@ -75,7 +75,7 @@ export class AdvertText {
     return this.#phraseSeenIn[code] === this.#generation;
   }
 
-  /** Whether the loose phrase occurs in one text: its terms in order, close together and not negated. */
+  /** Whether a text has the phrase's terms in order and close together. Negated terms count only if `isNegation`. */
   hasLoosePhrase(code: number): boolean {
     if (this.#looseReadIn !== this.#generation) {
       this.#looseReadIn = this.#generation;

@@ -28,7 +28,7 @@ const WORDS_MAX = 1 << 15;
  * A program has the number of required terms and their codes, and then the number of groups. A group has the number of
  * its entries and the entries. An entry has four times the number of its codes, plus `IS_STRICT`, plus `INCLUDES`, and
  * then the codes. The code of a strict entry is that of its phrase. The codes of any other entry are terms, or the
- * complements of loose phrases, of which one must occur.
+ * complements of loose phrases. The entry occurs if one of these occurs.
  */
 const INCLUDES = 1;
 const IS_STRICT = 2;
@@ -41,7 +41,7 @@ interface CompiledEntry {
 }
 
 export class ExpressionTable {
-  /** The words of strict entries, which match as written. `#terms` has those of other entries, in any form. */
+  /** The words of strict entries, as written. `#terms` has all other words, and the required words, in any form. */
   readonly #words = new CodeTable();
   readonly #terms = new TermTable();
   readonly #phrases = new PhraseTable();

@@ -1,7 +1,7 @@
 /**
- * Phrases of several terms with possible other words between them. They are paths in one tree of terms, with use
- * counts. A text is compared with all phrases at once. Each beginning of a phrase that occurs in the text is continued
- * from every position where it ends.
+ * Phrases of terms with possible other words between them. They are paths in one tree of terms, with use counts. A text
+ * is compared with all phrases at once. Each beginning of a phrase that occurs in the text is continued from every
+ * position where it ends.
  */
 
 import { GAP_MAX } from '../../domain/word-phrases.ts';

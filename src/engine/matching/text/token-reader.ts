@@ -1,6 +1,6 @@
 /**
- * Reads the words of adverts as codes of searched words and terms. Letters are folded one by one. Texts with characters
- * outside plain Latin, or with very long words, are read by `foldWordsJoined`.
+ * Reads the words of adverts as codes of searched words and terms. Letters are folded one by one. Texts with letters
+ * that do not fold to ASCII, or with very long words, are read by `foldWordsJoined`.
  */
 
 import {

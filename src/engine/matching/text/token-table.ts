@@ -1,6 +1,6 @@
 /**
  * The words of all texts that were read, with their codes in the tables of searches. Adverts use about ten thousand
- * words. Each word is looked up once. Later it is found by its letters, without creating a string.
+ * words. Most are found by their letters, without creating a string. Codes are looked up again if a table has changed.
  */
 
 import { randomInt } from 'node:crypto';
@@ -38,7 +38,7 @@ const LINE = 16;
 const HASH = 0;
 /** The length of the word; 0 if it is found by its string. */
 const LENGTH = 1;
-/** The revision of the tables of words, phrases and terms for which the following members are valid. */
+/** The revision of the tables for which `WORD`, `PHRASE` and `TERM` are valid. */
 const REVISION = 2;
 const WORD = 3;
 /** The code of the word as a phrase; 0 if no phrase begins with it. */
