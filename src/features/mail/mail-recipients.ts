@@ -119,8 +119,8 @@ async function isOwnSearch(client: Queryable, { key }: Chooser, search: Uuid | n
 }
 
 /**
- * The time of the choice in whole milliseconds, later than that of the former choice; null if it is already recorded.
- * Served by the primary key.
+ * The time of the choice in whole milliseconds, later than that of the former choice; null if nothing changes. Served
+ * by the primary key.
  */
 async function insertChoice(client: Queryable, recipient: Chooser, choice: Choice): Promise<Date | null> {
   const { rows } = await client.query<{ at: Date }>(
