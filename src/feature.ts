@@ -49,7 +49,7 @@ export interface Feature {
   readonly record?: (parts: Parts) => PairFeature | null;
   /** Adds metrics that are read at each scrape by Prometheus. Every instance reports the same values. */
   readonly measure?: (metrics: Metrics, database: Database) => void;
-  /** Removes rows that are older than the retention of their table. */
+  /** Called by retention. Removes rows that are no longer needed. */
   readonly forget?: (database: Database, horizons: RetentionHorizons) => Batches;
   readonly contract?: Contract;
   readonly routes?: (router: Router, dependencies: ApiDependencies, limiter: QueryLimiter) => void;

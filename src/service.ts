@@ -32,7 +32,7 @@ export interface Service extends Omit<Foundation, 'parts'> {
   readonly operationsUrl: string;
   /** `host:port` of the admin interface (gRPC); null without the role `admin`. */
   readonly adminAddress: string | null;
-  /** Announces its end, stops pulling, finishes the work in progress, and closes. Rejects after the drain timeout. */
+  /** Announces its end, stops pulling, finishes its work, and closes. Rejects after a failure or the drain timeout. */
   stop(): Promise<void>;
 }
 

@@ -1,7 +1,7 @@
 /**
  * Claims an e-mail for an attempt, and counts the attempt before any byte is sent. A claim locks the recipient's row.
  * Therefore two instances never gather the same items into two e-mails, and no e-mail begins after an unsubscription
- * was answered. Locks are taken in one order everywhere: recipient, mailbox, client, items, searches.
+ * was answered. Statements that wait for locks take them in one order: recipient, mailbox, client, items, searches.
  * One query finds the due e-mails of every client, so no client waits behind the many e-mails of another.
  */
 

@@ -199,7 +199,7 @@ const OVERLAP_MS = 10 * 60_000;
 /**
  * Returns a function that applies choices that the database lacks, writes those that the file lacks, and resolves with
  * the number of choices applied. It compares all choices at the first call, after a restart of PostgreSQL, and after
- * the database or the file was replaced; otherwise only new choices.
+ * the database or file was replaced; otherwise only new choices.
  */
 export function createChoiceSync(database: Database, directory: () => string): () => Promise<number> {
   let agreement: Agreement | null = null;
