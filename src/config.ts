@@ -75,7 +75,7 @@ function mailboxOf(value: string): { readonly name: string; readonly address: st
 
 /**
  * The tile server of the console's map: `https://tiles.example.org/{z}/{x}/{y}.png`. The console's
- * Content-Security-Policy names its only origin, so `{s}` for several hosts is refused.
+ * Content-Security-Policy names one origin for tiles, so `{s}` for several hosts is refused.
  */
 const tilesUrl = z.string().refine((value) => {
   const hasPlaces = ['{z}', '{x}', '{y}'].every((place) => value.includes(place));
@@ -182,7 +182,7 @@ const FIXED = Object.freeze({
   ]),
   /**
    * If a bug affects more properties than this within the window, no single message is the cause. Intake then stops and
-   * leaves leadership to other instances for half a minute. If the bug occurs again, the process ends.
+   * leaves leadership to other instances for half a minute. If the bug soon occurs again, the process ends.
    */
   breaker: Object.freeze({ propertiesMax: 10, windowMs: 600_000, restMs: 30_000 }),
   /**
@@ -260,8 +260,8 @@ export type Config = ReturnType<typeof readConfig>;
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Throws a `ConfigError` that names every invalid setting. The message does not repeat values, because some are
- * secrets. `defaults` override those of the file.
+ * Throws a `ConfigError` that names every invalid setting. The message repeats no secret. `defaults` override those of
+ * the file.
  */
 export function readConfig(environment: Environment = process.env, defaults: Environment = {}) {
   const file = parseEnv(readFileSync(DEFAULTS_FILE, 'utf8'));

@@ -7,9 +7,9 @@
 import { readFileSync } from 'node:fs';
 import type { Config } from './config.ts';
 
-/** For files, pipes, listening sockets, operators, NATS, and connections to PostgreSQL outside the pools. */
+/** For files, pipes, listening sockets, operators, NATS, and other connections to PostgreSQL. */
 const OWN = 80;
-/** One pool for requests, and one for the pipeline. */
+/** The pools of `databaseConnectionsMax` connections: one for requests, and one for the pipeline. */
 const POOLS = 2;
 /** Shares of the other descriptors. The 10,000 that distributions allow are enough for the default limits. */
 const CLIENTS_SHARE = 1 / 2;

@@ -28,7 +28,7 @@ export type { Parts };
 export interface FeatureTask {
   /** Number of attempts in progress. */
   readonly inFlight?: number;
-  /** Starts no further work. Resolves when the current work is recorded. */
+  /** Starts no further work. Resolves when the current work is recorded, or after a time limit. */
   drain(): Promise<void>;
 }
 
@@ -49,11 +49,11 @@ export interface Feature {
   readonly record?: (parts: Parts) => PairFeature | null;
   /** Adds metrics that are read at each scrape by Prometheus. Every instance reports the same values. */
   readonly measure?: (metrics: Metrics, database: Database) => void;
-  /** Removes rows that are older than the retention of their table. */
+  /** Called by retention. Removes rows that are no longer needed. */
   readonly forget?: (database: Database, horizons: RetentionHorizons) => Batches;
   readonly contract?: Contract;
   readonly routes?: (router: Router, dependencies: ApiDependencies, limiter: QueryLimiter) => void;
-  /** The feature's methods in the operators' gRPC interface. A method that no feature has answers UNIMPLEMENTED. */
+  /** The feature's methods in the operators' gRPC interface. Without the feature they answer UNIMPLEMENTED. */
   readonly rpcs?: Rpcs;
   /** Estimates the matches of a search. Without this function, the estimate is 0. */
   readonly estimate?: (database: Queryable) => () => Promise<EstimateMatches>;
@@ -61,7 +61,7 @@ export interface Feature {
   readonly requeue?: (database: Database, id: Uuid) => Promise<Requeued | null>;
   /** For `vigie doctor`: resolves with the reason why the feature's own server cannot be used, or with null. */
   readonly checkServer?: (config: Config) => Promise<string | null>;
-  /** For other features: stores a recipient's choice. */
+  /** Returns the function that keeps a recipient's choice in a file, for a restored database. */
   readonly keepChoice?: (parts: Parts) => KeepChoice;
   /** Called before any role opens. Throws if the service must not start. */
   readonly prepare?: (parts: Parts) => Promise<void>;

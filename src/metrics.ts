@@ -1,7 +1,7 @@
 /**
  * The service's metrics for Prometheus, by stage, in the order of an advert's journey. They have few labels, each with
- * a limited number of values, and no identifiers. `measures.ts` adds the values that are read from PostgreSQL and NATS
- * at each scrape.
+ * a limited number of values, and no identifiers. `roles/measures.ts` and features add values that are read from
+ * PostgreSQL and NATS at each scrape.
  */
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';

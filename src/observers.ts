@@ -101,7 +101,7 @@ function logDeadLetters(log: Log, deadLettered: readonly DeadLetteredMessage[]):
     log.warn({ count: deadLettered.length - shown.length }, 'More messages became dead letters.');
 }
 
-/** Callers can invent methods, which must not become label values. */
+/** Node.js accepts many more methods, which must not become label values. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 function summaryOf({ outcomes, events, began, deliveries }: Recorded, deadLettered: number, seconds: number) {
@@ -179,7 +179,7 @@ function attemptActivity({ id, searchNumber, endpointKey, attemptCount, outcome,
   };
 }
 
-/** Reports about crawlers: rejected messages and misspelt members. */
+/** Reports about crawlers: rejected messages and unknown members. */
 type CrawlerObservers = Pick<IntakeDependencies, 'onUnknownMember' | 'onPublished' | 'onUnpublished'>;
 
 /** Crawlers can invent names, so the number of label values is limited. */

@@ -1,6 +1,6 @@
 /**
  * The composition root, which opens every part in order; `shutdown.ts` closes the parts. `roles/foundation.ts` opens
- * what all roles share. Each role has its own file in `roles/`.
+ * what all roles share. Each role has its own file in `roles/`, except `feeds`, which is a feature.
  */
 
 import type { Server } from 'node:http';
@@ -32,7 +32,7 @@ export interface Service extends Omit<Foundation, 'parts'> {
   readonly operationsUrl: string;
   /** `host:port` of the admin interface (gRPC); null without the role `admin`. */
   readonly adminAddress: string | null;
-  /** Announces its end, stops pulling, finishes the work in progress, and closes. Rejects after the drain timeout. */
+  /** Announces its end, stops pulling, finishes its work, and closes. Rejects after a failure or the drain timeout. */
   stop(): Promise<void>;
 }
 
@@ -85,7 +85,7 @@ async function tryStart(
     const brokenOff = () => new StartBrokenOffError('the service was stopped while it was starting');
     return { ...(await orAborted(opened, ending, brokenOff)), stop };
   } catch (error) {
-    // The interrupted step fails later, because its dependencies are closed. That error is ignored.
+    // An interrupted step fails later, because its dependencies are closed. That error is ignored.
     opened.catch(() => undefined);
     await stop();
     const isPassing = error instanceof DatabaseUnreachableError && isPassingRefusal(error.cause, start.isDatabaseKnown);

@@ -1,7 +1,7 @@
 /**
- * The orderly shutdown of a process. Its roles end first, all at the same time and each within its own time limit.
- * Therefore a client that keeps the API busy cannot delay the recording of an attempt. Shared resources are closed
- * afterwards, in the reverse order of their opening.
+ * The orderly shutdown of a process. Its roles end first, all at the same time. Therefore a client that keeps the API
+ * busy cannot delay the recording of an attempt. Shared resources are closed afterwards, in the reverse order of their
+ * opening.
  */
 
 import { inTime } from './engine/actor/waiting.ts';

@@ -1,6 +1,6 @@
 /**
  * Rules that read a single value: a member of a body, a query parameter, or a field of an RPC. Each rule has a JSON
- * Schema for the values that it accepts. For any other value it returns a sentence in both languages.
+ * Schema for the API's description, and refuses a value with a `Fault`: a sentence in both languages, and a code.
  */
 
 import Big from 'big.js';

@@ -8,7 +8,7 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
 
 export const VERSION = version;
 
-/** The last day of support (Node.js release schedule). A major version that is not listed is newer than Vigie. */
+/** The last day of support, by major version (Node.js release schedule). A later version counts as supported. */
 const SUPPORT_ENDS: Readonly<Record<string, string>> = {
   20: '2026-04-30',
   21: '2024-06-01',
@@ -19,7 +19,7 @@ const SUPPORT_ENDS: Readonly<Record<string, string>> = {
   26: '2029-04-30',
 };
 
-/** A warning if the Node.js version, e.g. `20.19.0`, is out of support; null if it is supported. */
+/** A warning if the Node.js version, e.g. `20.19.0`, is out of support; otherwise null. */
 export function unsupportedNode(version: string, today: Date): string | null {
   const ended = SUPPORT_ENDS[version.split('.', 1).join('')];
   if (ended === undefined || today.toISOString().slice(0, 10) <= ended) return null;

@@ -67,7 +67,7 @@ export interface PairHistory {
   /** Newest first, as far back as events are kept. */
   readonly messages: readonly RecordedMessage[];
   readonly heldSince: Date;
-  /** Earlier events are not kept; null if all are. */
+  /** Earlier events were removed or not read; null if there are none. */
   readonly keptSince: Date | null;
   readonly summary: PropertySummary;
   /** Derives the facts that matching uses from a summary of this property. */
@@ -217,7 +217,7 @@ function startOf(history: PairHistory, match: PairMatch): readonly PairReason[] 
   return [{ code, at, was: decisive.was ?? null, is: decisive.is ?? null }, ...sent];
 }
 
-/** The one value that made the property satisfy the search; null if none did, or only several together. */
+/** The one value that made the property satisfy the search; null if it is unknown, or if several did together. */
 function decisiveOf(history: PairHistory, { criteria }: SearchVersion, place: number): CausingEvent | null {
   const { messages, summary, factsOf, isRetraceable } = history;
   if (!isRetraceable) return null;

@@ -23,7 +23,7 @@ export interface PreviewFigures {
   readonly satisfiedNow: number;
   /** Error of `satisfiedNow` in either direction, with a confidence of 95 %; 0 if everything was counted. */
   readonly margin: number;
-  /** True if a figure was extrapolated from a part of the properties. */
+  /** True if `satisfiedNow` was extrapolated from a part of the properties. */
   readonly estimated: boolean;
   /** When the properties that satisfy the search now began to do so. Oldest day first, today last. */
   readonly startedPerDay: readonly { readonly date: string; readonly count: number }[];

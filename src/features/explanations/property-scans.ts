@@ -1,8 +1,8 @@
 /**
  * Reads the summaries of live properties that satisfy a search or nearly do. PostgreSQL selects by location and
  * excludes properties that fail too many of the criteria that have columns. It may return too many properties, never
- * too few: `examination.ts` evaluates them. Results except those of `scanChanged` are in sample order, so a part is a
- * fair sample. Sample order is a circle of hashes whose start changes every hour, so that later queries sample others.
+ * too few: `examination.ts` evaluates them. Scans except `scanChanged` follow the sample order, so their first portions
+ * are a fair sample. That order is a circle of hashes. Every hour, scans begin elsewhere, to sample other properties.
  */
 
 import { hasAreas, NOWHERE_CODE } from '../../engine/domain/areas.ts';

@@ -13,7 +13,7 @@ export type AskQuery = <Kind extends keyof Answers>(
   signal?: AbortSignal,
 ) => ReturnType<Answers[Kind]>;
 
-/** Summaries and texts of twenty thousand properties take about twenty megabytes, and eight queries run at a time. */
+/** A query's summaries and texts take about twenty megabytes, and clients run at most eight queries at a time. */
 const THREAD = { entry: new URL('./query-thread', import.meta.url), heapMaxMb: 512 };
 
 export function queriesOf(askThread: AskThread): AskQuery {

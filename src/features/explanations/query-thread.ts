@@ -71,7 +71,7 @@ const ANSWERS = {
   ): Promise<readonly SearchNumber[]> {
     const siteCategoryName = await siteCategoryNames(database);
     const slices = createWorkSlices({ cancelled });
-    // Measured once for all searches: each measurement reads the revision of the points.
+    // Distances of one search are kept for the next ones, because each measurement reads the revision of the points.
     let compared = { facts: { ...requested.facts, markets: medians.markets }, medians };
     const satisfied: SearchNumber[] = [];
     for await (const searches of readMembersOf(database, clientId)) {

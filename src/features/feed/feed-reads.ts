@@ -141,7 +141,7 @@ async function readBodies(
 
 /** The state against which cursors are validated. */
 export interface FeedBounds {
-  /** The current epoch. A cursor of another epoch was issued before a restore. */
+  /** The current epoch. A cursor of another epoch was issued before a restore or for another stream. */
   readonly epoch: number;
   /** Position of the last removed item: kept items follow it. */
   readonly floor: FeedPosition;
@@ -257,8 +257,8 @@ function sealOf(content: Buffer, { clientId, searchId }: FeedScope, key: Buffer)
 }
 
 /**
- * A position in a client's feed. Positions are ordered by epoch, transaction and delivery, which is the order of
- * recording. The epoch grows with each restore of the database, after which transaction numbers may repeat.
+ * Orders a client's feed by epoch, transaction and delivery, which is the order of recording. The epoch grows with each
+ * new stream of adverts and each restore of the database. After a restore, transaction numbers may repeat.
  */
 export interface FeedPosition {
   readonly epoch: number;

@@ -117,7 +117,7 @@ function feedRoute(router: Router, dependencies: ApiDependencies): void {
   });
 }
 
-/** Throws a 400 `Problem` for an invalid cursor, and a 410 for a cursor from before a restore. */
+/** Throws a 400 `Problem` for an invalid cursor, and a 410 for a cursor of another epoch. */
 async function readRequest(ctx: Context, dependencies: ApiDependencies, key: Buffer): Promise<FeedRequest> {
   const query = readQuery(ctx, FEED_PARAMETERS);
   const { clientId } = principalOf(ctx);

@@ -59,7 +59,7 @@ async function openFeeds(parts: Parts): Promise<void> {
   measureFeeds(parts, sources);
 }
 
-/** Every instance with this role reports the same values: aggregate them by the maximum over instances. */
+/** Several instances may report the same source: aggregate the values by the maximum over instances. */
 function measureFeeds({ metrics, database }: Parts, sources: readonly FeedSource[]): void {
   const beganAt = Date.now();
   const names = sources.map(({ name }) => name);

@@ -1,6 +1,6 @@
 /**
- * A mapping is a small JSON file that locates the members of the intake contract in files of another format. Errors in
- * it are reported before any advert is read, with the nearest known name.
+ * A mapping is a small JSON file that locates the members of the intake contract in files of another format. An invalid
+ * mapping is refused before any advert is read; for an unknown name, the message suggests the nearest one.
  */
 
 import { z } from 'zod';

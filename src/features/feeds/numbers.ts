@@ -2,7 +2,7 @@
  * Reads numbers as people and programs write them: with currencies and units, grouped digits, and a dot or comma as the
  * decimal sign. A number such as 1.250, with one sign before exactly three digits, is ambiguous. The mapping decides
  * its meaning, or else the habit learned from the source's other numbers. Without either, the value is unknown. Habits
- * are stored with the source, so that no value depends on the other rows of its file.
+ * are stored with the source and used for its next files.
  */
 
 import { floorsIn } from './floors.ts';
@@ -65,7 +65,7 @@ export function createNumberReader(habits: DecimalHabits = {}, decimal?: Decimal
     },
     /** The habits including the values that were read. */
     learned,
-    /** True if the updated habits would change a value that was already read. */
+    /** True if the updated habits may change a value that was already read. */
     isOutdated: () => {
       const now = learned();
       return [...ambiguous.keys()].some((member) => habitOf(now, member) !== habitOf(habits, member));

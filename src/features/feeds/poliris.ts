@@ -304,7 +304,7 @@ function faultOf(bytes: Buffer): string | null {
   return whole > broken ? 'the bytes are neither UTF-8 nor Windows-1252' : null;
 }
 
-/** Counts valid UTF-8 characters beyond ASCII, and bytes that belong to none. */
+/** Counts valid UTF-8 characters from U+00C0 on, and the other bytes beyond ASCII. */
 function sequencesOf(latin1: string): { readonly whole: number; readonly broken: number } {
   let whole = 0;
   const rest = latin1.replaceAll(/[\xc3-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}/g, () => {

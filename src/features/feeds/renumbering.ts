@@ -1,7 +1,7 @@
 /**
  * Detects agencies whose number has changed (field 1 of Poliris, a part of the reference). All adverts of such an
- * agency are missing. Most of its own references (field 2) or technical ids (field 175) return under one new number.
- * If most return under two new numbers, no advert is carried over.
+ * agency are missing. Most of its own references (field 2) or technical ids (field 175) return under one new number. If
+ * most return under two new numbers, none of its adverts is carried over.
  */
 
 import type { OtherKeys } from './feed-row.ts';

@@ -1,7 +1,7 @@
 /**
  * Claims an e-mail for an attempt, and counts the attempt before any byte is sent. A claim locks the recipient's row.
  * Therefore two instances never gather the same items into two e-mails, and no e-mail begins after an unsubscription
- * was answered. Locks are taken in one order everywhere: recipient, mailbox, client, items, searches.
+ * was answered. Statements that wait for locks take them in one order: recipient, mailbox, client, items, searches.
  * One query finds the due e-mails of every client, so no client waits behind the many e-mails of another.
  */
 
@@ -173,10 +173,10 @@ const OPEN = {
 /**
  * Decides each item. It is cancelled if its search or client is gone, or if the client has hidden the property. It is
  * also cancelled if the search does not notify, was silenced after the recording, sends no e-mails, has a refused
- * address, or lacks a required consent. An unsubscription cancels it, too. Otherwise the item is redirected to its new
- * address, postponed (also until the morning that the recipient chose), or claimed. The searches stay locked, so no
- * attempt that contradicts a change begins after the change was answered. A redirection also deletes a mail server's
- * answers about the former address. Served by the primary keys and `OPEN`.
+ * address, or lacks a required consent. An unsubscription cancels it, unless the search has a new address. Otherwise
+ * the item is redirected to its new address, postponed (also until the morning that the recipient chose), or claimed.
+ * The searches stay locked, so no attempt that contradicts a change begins after the change was answered. A redirection
+ * also deletes a mail server's answers about the former address. Served by the primary keys and `OPEN`.
  */
 function claimText(open: string): string {
   return `
@@ -352,7 +352,7 @@ export interface AbandonedMail {
   readonly startedAgoMs: number;
 }
 
-/** E-mails whose lease ended without an outcome, because their process died. Served by index `mail_items_sending`. */
+/** E-mails whose lease ended without an outcome, usually because a process died. Served by `mail_items_sending`. */
 export async function readAbandonedMails(client: Queryable, limit: number): Promise<readonly AbandonedMail[]> {
   const { rows } = await client.query<AbandonedMail>({
     name: 'read-abandoned-mails',

@@ -268,7 +268,7 @@ function othersOf(adverts: readonly StoredAdvert[], lead: StoredAdvert): readonl
     .sort((a, b) => Number(a.price) - Number(b.price));
 }
 
-/** One fact for all changes of a kind in one advert, from the first value to the present; none if these are equal. */
+/** One fact for all changes of a kind in one advert, from first to last; none if the price or surface is unchanged. */
 function factsOf(items: readonly MailItem[], lead: StoredAdvert, sources: MailSources): readonly MailFact[] {
   const facts = new Map<string, MailFact>();
   for (const { reason } of items) {

@@ -37,8 +37,8 @@ export interface LetterDependencies {
 }
 
 /**
- * Resolves with the bytes of an earlier attempt with these items, if there was one. A recipient thus never receives an
- * e-mail twice with different content. Null if there is no news left.
+ * Resolves with the bytes of an earlier attempt if they are still valid, so that a repeated e-mail has the same
+ * content. Null if there is no news left.
  */
 export async function writeLetter(
   mail: ClaimedMail,
@@ -189,7 +189,7 @@ export interface MailMessage {
 }
 
 /**
- * Resolves with the bytes of an e-mail (RFC 5322). Its Message-ID and date are the same on every attempt. With
+ * Resolves with the bytes of an e-mail (RFC 5322). Its Message-ID and date depend only on `id` and the sender. With
  * `unsubscribeUrl`, mail programs offer to unsubscribe.
  */
 export function messageBytes({ id, from, to, replyTo = [], text, unsubscribeUrl }: MailMessage): Promise<Buffer> {

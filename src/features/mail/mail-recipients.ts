@@ -119,8 +119,8 @@ async function isOwnSearch(client: Queryable, { key }: Chooser, search: Uuid | n
 }
 
 /**
- * The time of the choice in whole milliseconds, later than that of the former choice; null if it is already recorded.
- * Served by the primary key.
+ * The time of the choice in whole milliseconds, later than that of the former choice; null if nothing changes. Served
+ * by the primary key.
  */
 async function insertChoice(client: Queryable, recipient: Chooser, choice: Choice): Promise<Date | null> {
   const { rows } = await client.query<{ at: Date }>(
@@ -138,7 +138,7 @@ async function insertChoice(client: Queryable, recipient: Chooser, choice: Choic
 
 /**
  * Cancels waiting e-mails of a search, or of all searches, except those whose search now has another address: they will
- * be sent there. Served by mail_items_recipient and mail_items_due.
+ * be sent there. Served by mail_items_notified or mail_items_due.
  */
 async function cancelWaiting(client: Queryable, { key, clientId }: Chooser, search: Uuid | null): Promise<void> {
   await client.query(

@@ -76,7 +76,7 @@ export async function checkMailServer(server: MailSenderOptions): Promise<string
   );
 }
 
-/** STARTTLS is not used on the loopback: it cannot be intercepted, and certificates there are often self-signed. */
+/** Without `authoritiesFile`, STARTTLS is not used on the loopback, which cannot be intercepted. */
 function connectionOf({ url, authoritiesFile, isTlsInsecure = false }: MailSenderOptions, timeoutMs: number) {
   const { protocol, hostname, port, username, password } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, '');

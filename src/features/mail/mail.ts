@@ -1,4 +1,4 @@
-/** Deliveries by e-mail. The engine decides which pairs are notified; this folder does everything else. */
+/** Deliveries by e-mail, and notices about endpoints. The engine decides which pairs are notified. */
 
 import { firstUuidAt, type Uuid } from '../../engine/domain/ids.ts';
 import type { MailLanguage } from '../../engine/domain/mail.ts';
@@ -179,8 +179,8 @@ export async function* removeMailItems(client: Queryable, before: Date): Batches
 }
 
 /**
- * Removes recipients without a link, except those with a choice or a gathered item. Reads each recipient and token;
- * items by mail_items_recipient.
+ * Removes recipients without a link, except those with a choice or an item that waits to be gathered. Reads each
+ * recipient and token; items by mail_items_recipient.
  */
 export async function* removeMailRecipients(client: Queryable): Batches {
   const { rowCount } = await client.query(

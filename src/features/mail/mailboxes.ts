@@ -1,6 +1,6 @@
 /**
  * The mailbox of an address, for the daily limit of e-mails. Addresses that differ only by dots or by a part after a
- * plus sign may belong to one mailbox. The identity and the choices of a recipient depend on the exact address instead.
+ * plus sign may belong to one mailbox. The identity and the choices of a recipient depend on the whole address instead.
  */
 
 /** Large providers that ignore dots. All domains of a provider have the same mailboxes. */

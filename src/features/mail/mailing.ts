@@ -70,7 +70,7 @@ export function startMailing(dependencies: MailingDependencies): Required<Featur
   /** No e-mail to the recipient begins before this time: infinite during an attempt, a minute later after a bug. */
   const blockedUntil = new Map<string, number>();
 
-  /** Resolves with true if any e-mail was started. */
+  /** Resolves with true if any e-mail was started, and the stage was neither paused nor stopped meanwhile. */
   async function startDue(): Promise<boolean> {
     for (const abandoned of await readAbandonedMails(database, ABANDONED_MAX)) {
       await settleAbandoned(abandoned, dependencies);

@@ -1,7 +1,7 @@
 /**
  * The recipient's page, in HTML without script. It shows the sender of the alerts, the searches, and the properties of
  * the e-mail with the link. It has forms to stop one search or all, to receive e-mails less often, and to undo a
- * choice. It shows no address, because anyone with the link can open it.
+ * choice. It does not show the recipient's address, because anyone with the link can open it.
  */
 
 import { createHash } from 'node:crypto';

@@ -1,7 +1,7 @@
 /**
  * Finds an address within a text. If it is certainly not part of another address, it is erased; otherwise it is only
- * shown. The patterns are for PostgreSQL and case-sensitive. After a full stop or hyphen, a capitalised word begins a
- * sentence or names a place, but a lower-case word continues the domain.
+ * shown. The patterns are for PostgreSQL's case-sensitive operators. After a full stop or hyphen, a capitalised word
+ * begins a sentence or names a place, but a lower-case word continues the domain.
  */
 
 /** The characters of an address before the @. */

@@ -1,7 +1,7 @@
 /**
- * Erases a recipient of e-mails (decisions, section 12). The address is removed from every row of the client, and the
- * recipient's items get random keys. The objection to e-mails is kept under a salted hash of the address. Locks are
- * taken in the same order as by claims of e-mails: recipient, items, searches.
+ * Erases a recipient of e-mails (decisions, section 12). The address is removed from the client's rows, and the
+ * recipient's items get random keys or follow their search. The objection to e-mails is kept under a salted hash of the
+ * address. Locks are taken in the same order as by claims of e-mails: recipient, items, searches.
  */
 
 import { pause } from '../../engine/actor/waiting.ts';
@@ -31,7 +31,7 @@ export interface Erasure {
   readonly searchCount: number;
   /** Items of e-mails to it. */
   readonly itemCount: number;
-  /** The items among these that will not be sent any more. */
+  /** The items among these that were cancelled. */
   readonly cancelledCount: number;
   /** True if the address was the client's notice address, which was removed. */
   readonly hadNotices: boolean;

@@ -1,7 +1,7 @@
 /**
  * Reads a client's data about a recipient of e-mails, from the rows in which the address may be stored. The address is
- * the whole value of `notificationRecipient` and `notificationReplyTo` (searches), `endpoint` (items of e-mails) and
- * the client's notice address. The texts of searches and of their marks may contain it.
+ * the whole value of `notificationRecipient` and `notificationReplyTo` (searches), of `endpoint` (items of e-mails,
+ * after `mailto:`) and of the client's notice address. The texts of searches and of their marks may contain it.
  */
 
 import type { Uuid } from '../../engine/domain/ids.ts';

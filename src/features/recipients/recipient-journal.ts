@@ -152,8 +152,8 @@ async function readStored(database: Queryable, since: Date | null): Promise<Choi
 const NOBODY: ReadonlyMap<string, readonly string[]> = new Map();
 
 /**
- * Applies choices that this database lacks because it was restored. For an erasure, erases the data again, which
- * records a later time. A recipient's choice that was made in the meantime stays.
+ * Applies choices that this database lacks because it was restored. For an erasure, erases the data again and keeps the
+ * recorded time. A recipient's choice that was made in the meantime stays.
  */
 async function apply(database: Database, choices: readonly RecipientChoice[]): Promise<void> {
   const erased = choices.filter(({ kind }) => kind === 'erasure');
@@ -198,8 +198,8 @@ const OVERLAP_MS = 10 * 60_000;
 
 /**
  * Returns a function that applies choices that the database lacks, writes those that the file lacks, and resolves with
- * the number of choices applied. It compares all choices at the first call, and after the database or the file was
- * replaced; otherwise only new choices.
+ * the number of choices applied. It compares all choices at the first call, after a restart of PostgreSQL, and after
+ * the database or file was replaced; otherwise only new choices.
  */
 export function createChoiceSync(database: Database, directory: () => string): () => Promise<number> {
   let agreement: Agreement | null = null;

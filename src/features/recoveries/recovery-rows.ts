@@ -59,7 +59,7 @@ export function remainingOf({ state, matched, sent, skipped }: Recovery): number
 export const CLOCKS_APART_MS = 3_600_000;
 
 /**
- * `fitting`: a condition and an order. Served by the primary keys, open_recovered and the index that serves `fitting`.
+ * `fitting`: a condition, for lists with an order. Served by the primary keys, open_recovered and one for `fitting`.
  */
 async function readRecoveries(
   database: Queryable,
@@ -97,7 +97,7 @@ export async function createRecovery(database: Queryable, recovery: NewRecovery)
   return (await readRecovery(database, clientId, id)) as Recovery;
 }
 
-/** True if a delivery was sent to the endpoint, or waits for it. Served by the primary key and open_endpoint. */
+/** True if the endpoint was used or paused, or a delivery waits for it. Served by the primary key and open_endpoint. */
 export async function isEndpointKnown(database: Queryable, key: string): Promise<boolean> {
   const { rows } = await database.query<{ isKnown: boolean }>(
     `select exists (select from endpoints where key = $1)
