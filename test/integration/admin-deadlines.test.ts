@@ -1,6 +1,6 @@
 /**
- * A call that its client abandons leaves no statement in PostgreSQL. In the first tests another session holds a lock, so
- * that no call succeeds.
+ * A call that its client abandons leaves no statement in PostgreSQL. In the first tests another session holds a lock,
+ * so that no call succeeds.
  */
 
 import assert from 'node:assert/strict';
