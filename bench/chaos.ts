@@ -9,12 +9,12 @@
  * - between the parts of the run, PostgreSQL and a single NATS server return with older data, or NATS without data.
  *
  * For a third of the time, at most ten minutes, PostgreSQL is overloaded and has no other fault: the lead must not
- * change. At the end every fault is repaired, and an auditor checks:
+ * change. At the end every fault is repaired. Each violation of these rules is listed, and the exit code is then 1:
  * - no published message is lost or out of order, and the webhooks of a match are sent in order;
  * - every refused message is in the dead letters, once;
  * - no attempt of a delivery begins after its status 200 could be read in PostgreSQL;
  * - no delivery has more than six attempts or an early one, and every retry sends the same signed bytes;
- * - each daemon ends when it is asked to, and only then. A violation is listed, and the exit code is 1.
+ * - each daemon ends when it is asked to, and only then.
  *
  *   npm run chaos -- [--seed 1,2,3] [--minutes 10 | --seconds 90] [--rate 15] [--instances 3] [--faults PATTERN]
  *   [--cluster] [--waiting 1000000]
@@ -22,10 +22,9 @@
  * `--minutes`, `--seconds`: duration of the faults for each seed; repairs take additional time. `--faults`: only the
  * faults whose name in the timeline matches. `--cluster`: NATS is a cluster of three. One server at a time is cut off
  * from its peers, killed or frozen; the store, disk and clock of NATS have no faults. `--waiting`: number of retries at
- * one endpoint that wait for their hour throughout the run. `NATS_SERVER_BIN` names another nats-server: a cluster needs
- * 2.10, because the replicas of 2.9.10 number the same messages differently after some faults, and so lose messages. The
- * seed decides which messages are published, what endpoints answer, and which faults occur in which order. Everything
- * else depends on the machine.
+ * one endpoint that are not due during the run. `NATS_SERVER_BIN` names another nats-server. A cluster needs 2.10:
+ * after some faults the replicas of 2.9.10 number the same messages differently, and so lose messages. The seed decides
+ * which sample messages are published and what endpoints answer. The order of the faults also depends on the machine.
  */
 
 import { fileURLToPath } from 'node:url';
@@ -50,7 +49,7 @@ import { overloadAlone } from './chaos/overload.ts';
 import { LEASE_MS, openScene, RETRY_DELAY_MS, type Scene } from './chaos/scene.ts';
 import { CHAOS_SEEDS } from './chaos/seeds.ts';
 
-/** Maximum number of violations of a kind that are printed. */
+/** Maximum number of violations of a kind, and of lost messages, that are printed. */
 const LISTED_MAX = 40;
 const OVERLOAD = 'PostgreSQL is overloaded, and nothing else is wrong';
 const OVERLOAD_SECONDS_MAX = 600;
@@ -291,7 +290,7 @@ function closeAll(): Promise<void> {
 async function untilQuiet({ instances, broker, database }: Scene, deliveries: number): Promise<readonly string[]> {
   await Promise.all(instances.map((instance) => instance.untilUp()));
   const look = async (): Promise<string> => {
-    // Null while a cluster elects its leaders.
+    // Null while JetStream does not answer, as when a cluster elects its leaders.
     const intake = await broker.manager.consumers.info('ADVERTS', 'intake').catch(() => null);
     if (intake === null) return 'not quiet: JetStream does not answer';
     const { num_pending, num_ack_pending } = intake;

@@ -15,7 +15,7 @@
  *   npm run bench:courier -- --peer pg-boss --peer graphile-worker [--turns 2] [--deliveries 10000] [--snapshot --held
  *   180]
  *
- * `…CpuMicrosPerDelivery` is the CPU time of the courier and of PostgreSQL. `--profile` writes a CPU profile of the
+ * `…CpuMicrosPerDelivery` are the CPU times of the courier and of PostgreSQL. `--profile` writes a CPU profile of the
  * courier in `throughput` to the folder. With `--snapshot` a transaction holds a snapshot, as `pg_dump` does, so that
  * no dead row can be removed. `--external` uses a distribution's PostgreSQL with its defaults. `--peer` installs
  * another job queue and compares the courier with it (`courier/peers.ts`).

@@ -2,14 +2,14 @@
  * Matches adverts against all saved searches in one process, with our index, an R-tree and a typed-array scan, on the
  * same seeded searches and adverts. Further parts measure adverts only in Paris, updates during matching, and a mix
  * with 3 % of searches without geography. Others measure a second population, the most expensive searches that limits
- * allow, and points of interest. Each part compares answers with those of another method.
+ * allow, and points of interest. Answers are compared with those of another method.
  *
  *   npm run bench:matching -- [--searches 1000000] [--adverts 2000] [--points 1000000] [--seed 1] [--json] [--homes 0]
  *   [--rich 0] [--only-ours] [--part first|second|hostile|points]
  *
  * `--homes`: share of the searches with criteria of the home, such as floor or energy. `--rich`: share of the searches
- * with excluded areas, publishers, market differences or alternatives. The scan supports neither. `--only-ours` leaves
- * out the R-tree and the scan.
+ * with excluded areas, publishers, market differences, alternatives or points of interest. The scan supports neither
+ * option. `--only-ours` leaves out the R-tree and the scan.
  */
 
 import { parseArgs } from 'node:util';
@@ -164,7 +164,7 @@ function textOf(numbers: number[]): string {
   return numbers.sort((a, b) => a - b).join();
 }
 
-/** Adverts state all these facts at every share, so that only the searches differ. */
+/** Adverts state the facts of `--homes` and `--rich` at every share, so that only the searches differ. */
 function withStated(facts: PropertyFacts, position: number): PropertyFacts {
   return withRichStated(withHomeStated(facts, seed, position), markets, seed, position);
 }

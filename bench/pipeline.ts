@@ -396,7 +396,7 @@ async function backlogOf({ broker }: Run): Promise<number> {
   return num_pending + num_ack_pending;
 }
 
-/** Waits only for recorded messages, because during a flood there is always an unrecorded one. */
+/** Waits only for deliveries of recorded messages, because during a flood there is always an unrecorded message. */
 async function untilDelivered(run: Run): Promise<void> {
   for (;;) {
     const { delivered, deliveries } = await run.daemon.counts();

@@ -1,7 +1,7 @@
 /**
  * Measures whether the tables stop growing. The recorder records days of adverts, changes, expiries and deliveries in a
  * PostgreSQL whose clock is moved forward. Retention runs with its default settings every evening. Prints the rows and
- * megabytes of each table, and how fast retention removes rows.
+ * megabytes of the tables, and how fast retention removes rows.
  */
 
 import { parseArgs } from 'node:util';

@@ -141,7 +141,7 @@ function titleOf(home: Home, random: Random): string {
     .join(' ');
 }
 
-/** Adverts in Paris write “3 pièces” or “Trois-pièces”; those elsewhere may also write “T3”. */
+/** Adverts in Paris write “3 pièces” or “Trois-pièces”; those elsewhere write “3 pièces” or “T3”. */
 function flatNouns({ rooms, surface, quarter }: Home): Words {
   if (rooms === 1) return (surface ?? 0) > 30 ? ['Grand studio', 'Studio'] : ['Studio'];
   if (quarter.insee.startsWith('75')) return [`Appartement ${rooms} pièces`, ROOM_WORDS[rooms ?? 0] ?? 'Appartement'];

@@ -55,7 +55,7 @@ interface Moment {
   readonly message: RecordedMessage;
 }
 
-/** All messages of a home, in their order. */
+/** All messages of a home, not sorted by time. */
 function historyOf(home: Home, number: number, random: Random): readonly Moment[] {
   const life = LIFE_MIN + random.uniform() * (LIFE_MAX - LIFE_MIN);
   const property = propertyOf(home, number, random);
@@ -194,7 +194,7 @@ function stepOf({ price }: Pick<Home, 'price'>): number {
   return price < 5_000 ? 5 : price < 50_000 ? 500 : 1_000;
 }
 
-/** Six of seven price changes are cuts. */
+/** About six of seven price changes are cuts. */
 function changedPrice(price: number, home: Home, random: Random): number {
   const percent = random.chance(6 / 7) ? -random.integer(2, 8) : random.integer(2, 4);
   const value = price * (1 + percent / 100);

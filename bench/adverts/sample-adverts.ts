@@ -41,9 +41,8 @@ export interface SampleCrawler {
   /** A new advert; one in six belongs to a property that already has one. */
   newAdvert(): UpsertJson;
   /**
-   * A change of a published advert; `none` is a re-crawl without changes. If no such change is possible (a
-   * comeback while no advert is expired, a price that was never stated), the advert is re-crawled. The first call
-   * returns a new advert.
+   * A change of a published advert; `none` is a re-crawl without changes. So is a comeback while no advert is
+   * expired, or a change of a price or surface that was never stated. The first call returns a new advert.
    */
   change(kind?: SampleChange): IntakeMessageJson;
 }
@@ -130,8 +129,8 @@ function upsert({ property, advert }: HeldSample, crawledAt: string): UpsertJson
 }
 
 /**
- * The first suitable advert after a random position: an expired one for a comeback, otherwise a live one. Any advert if
- * none is suitable.
+ * The first suitable advert from a random position on: an expired one for a comeback, otherwise a live one. Any advert
+ * if none is suitable.
  */
 function pickFor(kind: SampleChange, stored: readonly HeldSample[], random: Random): HeldSample {
   const start = random.integer(0, stored.length - 1);
@@ -325,8 +324,8 @@ function pictureUrl(random: Random): string {
 }
 
 /**
- * The first two are for homes by the sea, the last two for any property, the others for homes. The second states what
- * the home lacks, which searches for words must not find.
+ * The first two are for homes in coastal departments, the last two for any property, the others for homes. The second
+ * states what the home lacks, which searches for words must not find.
  */
 const SELLING_POINTS = [
   ['vue mer', 'Superbe vue mer panoramique depuis le séjour.'],

@@ -45,7 +45,7 @@ export interface ChaosCrawlerOptions {
 }
 
 const TICK_MS = 100;
-/** Maximum number of messages that wait for the stream's acknowledgement; bursts may exceed it. */
+/** While this many messages wait for the stream's acknowledgement, the timer creates no further ones. */
 const WAITING_MAX = 2_000;
 const AGAIN_MS = 250;
 const PAGE = 1_000;

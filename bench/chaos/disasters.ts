@@ -130,7 +130,6 @@ async function emptyDirectory(path: string): Promise<void> {
   for (const name of await readdir(path)) await rm(join(path, name), { recursive: true, force: true });
 }
 
-/** Keeps owners and modes, which the servers check. */
 async function copyDirectory(from: string, to: string): Promise<void> {
   await run('cp', ['-a', `${from}/.`, to]);
 }

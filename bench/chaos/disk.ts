@@ -1,6 +1,6 @@
 /**
- * Small disks that really become full. Each is a tmpfs in the chaos run's own mount namespace, so that nothing remains,
- * however the run ends.
+ * Small disks that really become full. Each is a tmpfs in the chaos run's own mount namespace, so that no mount
+ * remains, however the run ends.
  */
 
 import { spawn, spawnSync } from 'node:child_process';

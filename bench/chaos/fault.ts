@@ -11,7 +11,7 @@ export interface Fault {
   readonly strike: () => Promise<void>;
 }
 
-/** How long faults last; none lasts longer than a part of the run. */
+/** How long a fault waits; no wait is longer than a part of the run. */
 export interface Durations {
   /** Waits for a random time of at most this many seconds. */
   readonly lasting: Lasting;

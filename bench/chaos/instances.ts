@@ -1,4 +1,4 @@
-/** Keeps daemons running as an orchestrator does: a daemon that ends, for any reason, is started again. */
+/** Keeps daemons running as an orchestrator does: it restarts a daemon that ends, unless it is halted or retired. */
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Daemon, type ServerUrls, type Settings, startDaemon } from '../../test/support/daemon.ts';
@@ -20,7 +20,7 @@ export interface Instance {
   thaw(): void;
   /** Resolves with a daemon that is ready; rejects if none is ready after `RECOVERY_MAX_MS`. */
   untilUp(): Promise<Daemon>;
-  /** Ends it for good with SIGTERM; resolves with the exit code, or with null after ten minutes. */
+  /** Ends it for good with SIGTERM; resolves with the exit code; null if it is down or needs over ten minutes. */
   retire(): Promise<number | null>;
 }
 

@@ -80,7 +80,7 @@ export function createMischief({ crawler, instances, apiKey, random }: MischiefO
       // 503 is the right answer while PostgreSQL is unavailable.
       if (response.status >= 500 && response.status !== 503) brokenAnswers.push(`${method} ${url}: ${response.status}`);
     } catch {
-      // The daemon is being killed, frozen or cut off.
+      // The daemon is down or frozen, or answers too late.
       await wait(100);
     }
   }

@@ -36,7 +36,7 @@ export function postgresFaults(options: PostgresFaultOptions): readonly Fault[] 
   return [...(options.disks.length === 0 ? [] : [fullDisk(options)]), ...refusedLogins(options), wrongClock(options)];
 }
 
-/** PostgreSQL ends if there is no space for its log. Operators free space, and start it again if necessary. */
+/** PostgreSQL ends if there is no space for its WAL. Operators free space, and start it again if necessary. */
 function fullDisk({ postgres, disks, lasting }: PostgresFaultOptions): Fault {
   return {
     name: 'the disk of PostgreSQL is full',

@@ -9,7 +9,7 @@ import type { Random } from '../adverts/seeded-random.ts';
 
 type Members = OracleSearch['members'];
 
-/** After this many random answers an endpoint always succeeds. */
+/** After this many random answers `/flaky` and `/poor` always succeed. */
 const SCRIPTED_ANSWERS = 5_000;
 const FAILURES: readonly (readonly [Behaviour, number])[] = [
   [{ type: 'answer', status: 500 }, 6],

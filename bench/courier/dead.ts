@@ -99,7 +99,7 @@ async function liveDay(scene: Scene, hourMs: number, isDead: boolean) {
   };
 }
 
-/** Extends each series of failures by four days, to at least twenty. Resolves with the number of paused endpoints. */
+/** Extends each series by four days, and to at least twenty failures. Resolves with the number of paused endpoints. */
 async function pauseByRule({ database }: Scene, keys: readonly string[]): Promise<number> {
   const { rows } = await until(
     async () => {

@@ -1,4 +1,4 @@
-/** Runs only a courier, in its own process. Arguments: the URLs of PostgreSQL and NATS, and the retry delay in ms. */
+/** Runs a courier, recoveries and cancellations. Arguments: URLs of PostgreSQL and NATS, and the retry delay in ms. */
 
 import { createDueAnnouncer } from '../../src/engine/broker/announcements.ts';
 import { connectBroker } from '../../src/engine/broker/connection.ts';

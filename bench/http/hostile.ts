@@ -133,7 +133,7 @@ async function beside(
   };
 }
 
-/** Saves searches that are as large as a search may be. Returns a function that requests a page of them. */
+/** Saves searches with two full lists of cities. Returns a function that requests a page of them. */
 async function largePages(attack: (sent: Sent) => Promise<number>): Promise<() => Promise<number>> {
   const large = hostileRequests(SEED).find(({ name }) => name === 'two full lists of cities');
   if (large === undefined) throw new Error('hostile-requests.ts has no request "two full lists of cities"');

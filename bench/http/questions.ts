@@ -79,7 +79,7 @@ export async function benchQuestions(
     const asking = { server, key: await keyOf(database, 'asking') };
     await pacedFor(server, crawler, PACED_MS / 2);
     const answers = await beside(server, crawler, () => benchKinds(asking, say));
-    // The reference runs after the warm-up, so that the same searches have matches and the code is compiled.
+    // The reference runs after the queries, so that the code is compiled.
     const alone = say('recorder alone', await measured(server, () => pacedFor(server, crawler, PACED_MS)));
     const callers = await Promise.all(
       Array.from({ length: CALLING_CLIENTS }, (_, i) => keyOf(database, `caller ${i}`)),

@@ -1,13 +1,13 @@
 /**
  * Fills the table of searches by SQL, as it may be in production. One client has a tenth of all searches, one a
- * thousandth, and a thousand clients about equal parts of the rest.
+ * thousandth, and 899 other clients have about equal parts of the rest.
  */
 
 import type { Database } from '../../src/engine/store/database.ts';
 
 export const CLIENTS = 1_000;
 
-/** `largeId` gets a tenth of the rows, `smallId` a thousandth, the other clients equal parts of the rest. */
+/** `largeId` gets a tenth of the rows, `smallId` a thousandth. */
 export async function seedSearches(database: Database, smallId: string, largeId: string, count: number): Promise<void> {
   await database.query(
     `insert into clients (id, name) select gen_random_uuid(), 'client ' || n from generate_series(1, $1::integer) n`,

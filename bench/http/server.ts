@@ -30,7 +30,7 @@ import { samplePointsOfInterest } from '../adverts/sample-places.ts';
 import { sized } from '../smoke.ts';
 
 const [kind, argument = '', pointCount = '0'] = process.argv.slice(2);
-/** The daemon's limit. A smoke run also works on a busy machine, where it would refuse queries again and again. */
+/** The daemon's limit. It is higher in a smoke run, because a busy machine would exceed it again and again. */
 const STATEMENT_MAX_MS = sized(2_000, 25_000);
 
 /** Like the daemon's, but without site categories: no search of the benchmark names one. */

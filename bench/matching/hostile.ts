@@ -209,7 +209,7 @@ function list(position: number, includes: boolean, words: number, strict = false
   }));
 }
 
-/** Phrases of four words that most texts contain. */
+/** Phrases of four `COMMON` words. */
 function phrases(position: number, strict: boolean): Expressions {
   const random = randomOf(position, HOSTILE, 50);
   return Array.from({ length: 50 }, () => [

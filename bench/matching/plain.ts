@@ -1,7 +1,7 @@
 /**
  * The R-tree: rbush, used as well as possible. Circles and polygons are grouped into blocks of neighbours, with one
  * rbush item per block; cities, departments and zip codes are keys of separate blocks. A block is a section of one
- * array with the box and the limits of every row, so that evaluating a candidate reads no object. Each expression is
+ * array with the box and the limits of every row, so that few candidates need their objects. Each expression is
  * compiled once and evaluated once per advert; texts are folded once, and only if needed.
  */
 
@@ -15,7 +15,7 @@ import { excludesAdverts } from '../../src/engine/domain/site-category-criteria.
 import { type FoldedText, foldTexts } from '../../src/engine/domain/word-phrases.ts';
 import { CompiledExpressions } from './plain-expressions.ts';
 
-/** Layout of a row: box, kinds, position of the search, then six minima and six maxima. */
+/** Layout of a row: box, kinds, position of the search, then minimum and maximum of six measures. */
 const MIN_X = 0;
 const MIN_Y = 1;
 const MAX_X = 2;

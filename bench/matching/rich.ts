@@ -88,7 +88,7 @@ function quarterOf({ random, places: [town] }: Draw): Polygon {
   return [ringRound(lat, lon, 0.3 + 2 * random.next() ** 2, random.integer(5, 20), random)];
 }
 
-/** A few agencies publish most adverts. */
+/** An eighth of the agencies publishes half of the adverts. */
 function agencyOf(random: Random): string {
   return `Agence ${Math.floor(AGENCIES * random.next() ** 3)}`;
 }
@@ -125,7 +125,7 @@ export function marketsOf(towns: Towns): MarketPrices {
   return new Map(rows.map((row) => [marketKey(row.code, row.transactionType, row.propertyType), row]));
 }
 
-/** Returns `facts` with the markets, the distance to a school and, where it is unknown, a publisher of each advert. */
+/** Returns `facts` with the markets, the distance to a school, and a publisher for most adverts that have none. */
 export function withRichStated(facts: PropertyFacts, markets: MarketPrices, seed: number, position: number) {
   const random = randomOf(seed, PUBLISHERS, position);
   const adverts = facts.adverts.map((advert) => {

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { LOADER, moduleUrl } from '../../test/support/checkout.ts';
 
-/** The arguments that `npm start` passes to Node.js. */
+/** The arguments that `npm start` passes to Node.js, and the loader if the bench runs from its sources. */
 export const SERVE = ['--max-semi-space-size=64', ...LOADER, fileURLToPath(moduleUrl('src/main')), 'serve'];
 
 export interface Daemon {

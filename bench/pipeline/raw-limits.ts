@@ -8,7 +8,7 @@ import type { Broker } from '../../src/engine/broker/connection.ts';
 import { type Publication, publishAll } from '../../src/engine/broker/publish.ts';
 import { type Database, type Queryable, transaction } from '../../src/engine/store/database.ts';
 
-/** The tables that recording and delivering write. */
+/** Tables that recording and delivering write. */
 const TABLES = [
   'properties',
   'property_summaries',

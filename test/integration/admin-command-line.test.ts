@@ -1,4 +1,4 @@
-/** `vigie admin` as people and scripts use it: its error messages and its exit codes. */
+/** `vigie admin` as people and scripts use it: its output, its error messages and its exit codes. */
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

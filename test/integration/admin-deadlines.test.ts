@@ -1,6 +1,6 @@
 /**
- * A call that its client abandons leaves no statement in PostgreSQL. Another session holds a lock, so that no call
- * succeeds before.
+ * A call that its client abandons leaves no statement in PostgreSQL. In the first tests another session holds a lock,
+ * so that no call succeeds.
  */
 
 import assert from 'node:assert/strict';
@@ -25,7 +25,7 @@ await migrate(url);
 const database = openTestDatabase(cleanup, url, CONNECTIONS_MAX);
 const outside = connectDatabase(cleanup, url);
 
-/** Starts a server whose own time limits are so short that a test can wait for them. */
+/** Starts a server whose own time limits are `usualMs`. */
 async function startServer(usualMs: number) {
   const dependencies = { database, onCall: (code: string) => void codes.push(code) };
   return (await startAdmin(cleanup, dependencies, { callTimeouts: { usualMs, longMs: usualMs } })).connect();
@@ -42,7 +42,7 @@ async function whileLocked(table: string, work: () => Promise<void>): Promise<vo
   }
 }
 
-/** Counts the daemon's statements that PostgreSQL is executing. */
+/** Counts the server's sessions that execute a statement or are in a transaction. */
 async function runningStatements(): Promise<number> {
   const { rows } = await outside.query<{ count: number }>(
     `select count(*)::integer as count from pg_stat_activity

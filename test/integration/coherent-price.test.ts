@@ -1,6 +1,6 @@
 /**
- * `withCoherentPrice`: alerts, previews, lists and explanations read the stored medians, which PostgreSQL computes on
- * request, and agree at the limit to the last digit.
+ * `withCoherentPrice`: alerts, previews, lists and explanations read the stored medians, which PostgreSQL computes, and
+ * agree at the limit to the last digit.
  */
 
 import assert from 'node:assert/strict';

@@ -94,7 +94,7 @@ async function checkRights(t: TestContext, access: Access): Promise<void> {
     await assert.rejects(late.request(subject, JSON.stringify(body), { timeout: 1_000 }), subject);
   }
 
-  // It cannot read answers to others either: pulled adverts are delivered to an inbox of the daemon.
+  // A crawler cannot read answers to others either: pulled adverts are delivered to an inbox of the daemon.
   const curious = await connectCrawler(t, access);
   const refused = new Promise<string>((resolve) => {
     curious.subscribe('_INBOX.>', {

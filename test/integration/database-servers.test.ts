@@ -69,7 +69,7 @@ test('a primary that moved while no connection was open is found at the first at
   assert.deepEqual(rows, [{ port: new URL(second.url).port }]);
 });
 
-test('a URL that requires a standby is refused', () => {
+test('a URL that asks for a standby or an unknown kind of server is refused', () => {
   for (const attributes of ['read-only', 'standby', 'prefer-standby', 'x']) {
     const url = `postgres://h/d?target_session_attrs=${attributes}`;
     assert.throws(() => openDatabase({ url, connectionsMax: 1, onConnectionLost: () => undefined }), {

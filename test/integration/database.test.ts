@@ -208,7 +208,7 @@ test('the statements of the pipeline use indexes, however full the queue was whe
   const planned = rows.filter(({ name }) => name !== 'pass-fence');
   assert.equal(planned.length, 20, planned.map(({ name }) => name).join());
   for (const { name, generic } of planned) assert.equal(Number(generic), 1, name);
-  // The queue is empty, emptied after use, and full: the planner's statistics are always from an earlier state.
+  // The queue is empty, emptied after use, and full, with statistics of the present or of an earlier state.
   const queues = ['analyze', 'delete from', 'analyze', 'vacuum analyze'].map((words) => `${words} open_deliveries`);
   // The last round forbids nested loops: with statistics of an empty table the planner may prefer another join.
   const withoutLoops = 'set enable_nestloop = off';
@@ -232,7 +232,7 @@ const QUEUE_UP = `
 
 /** Indexes that are always small: they have only deliveries that are resent during an attempt. */
 const SMALL_INDEXES = ['open_resent'];
-/** Scans of these indexes must have a condition on the first column. For a primary key any condition is sufficient. */
+/** Scans of these indexes must have a condition on the first column. For other indexes any condition is sufficient. */
 const LEADING: Readonly<Record<string, string>> = { open_undecided: 'match_id', open_endpoint: 'endpoint_key' };
 
 /** The indexes that a plan reads from end to end, except those read for their first row alone. */
@@ -250,7 +250,7 @@ function wholeIndexesIn(plan: string): readonly string[] {
 /** About the number of deliveries that an endpoint collects in an hour of outage. */
 const SKEWED_ROWS = 300_000;
 const FRESH = 40;
-/** Healthy endpoints' deliveries have larger ids than the skewed endpoint's, and one waits for an overdue retry. */
+/** Healthy endpoints' deliveries have larger ids than the skewed endpoint's; a quarter are overdue retries. */
 const skewed = (lane: number, dueIn: string): string => `
   truncate open_deliveries;
   insert into open_deliveries (id, match_id, search_number, generation, lane, follows, endpoint_key, due_at)
@@ -280,7 +280,7 @@ const SKEWED_QUEUES: Readonly<Record<string, string>> = {
   resuming: `update endpoints set operator_paused_at = null, is_resuming = true where key = 'skewed'`,
   'behind an earlier one': skewed(0, '-1 second'),
 };
-/** Of 300,000 rows. A statement asks for a page of at most 100. */
+/** Of 300,000 rows. */
 const ROWS_READ_MAX = 256;
 const PAGES_READ_MAX = 768;
 
@@ -340,7 +340,7 @@ test('after statistics of an empty queue, the statements of the queue read at mo
   }
 });
 
-/** Sends every statement of a courier, for the skewed endpoint, healthy endpoints, and one without any delivery. */
+/** Sends the statements of the queue, for the skewed endpoint, healthy endpoints, and one without any delivery. */
 async function useQueue(database: DatabasePool, keyOf = (name: string): string => name): Promise<void> {
   const [start, skewedId, freshId] = [0, 1, SKEWED_ROWS + 1].map((n) => n.toString(16).padStart(32, '0')) as [
     Uuid,

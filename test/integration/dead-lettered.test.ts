@@ -1,6 +1,6 @@
 /**
  * A bug that affects one message loses at most that message. A bug that affects many messages stops intake, and loses
- * nothing. Here the bug is a row that no version has written: recording any change of its property throws.
+ * nothing. The bug is mostly a row that no version has written: recording any change of its property throws.
  */
 
 import assert from 'node:assert/strict';
@@ -133,7 +133,7 @@ test('a message whose recording throws becomes a dead letter with its bytes and 
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
 
-/** Breaks more properties than may have dead letters, and publishes a change of each. */
+/** Breaks twelve properties, and publishes a change of every property. */
 async function meetBug(servers: TestServers, crawler: TestCrawler, database: pg.Pool): Promise<void> {
   await recordAll(crawler, database);
   await breakProperties(

@@ -39,7 +39,7 @@ interface Row {
   readonly id: string;
 }
 
-/** Two searches, three properties, every channel and some states; the deliveries are an hour apart. */
+/** Two searches, three properties, both webhook channels and some states; the deliveries are an hour apart. */
 async function seedRows(key: string): Promise<readonly Row[]> {
   const rows: Row[] = [];
   const properties = Array.from({ length: 3 }, () => randomUuid());
@@ -190,7 +190,7 @@ describe('deliveries', () => {
     assert.equal(await count('url=https://portal.example/none'), 0);
   });
 
-  it('are sent again in any state, unless they were cancelled', async () => {
+  it('are sent again from every closed or waiting state, if their search still sends them', async () => {
     const key = await api.newClient('again');
     const rows = await seedRows(key);
     const patch = (search: string, members: object) => api.call('PATCH', search, members, { key });

@@ -47,7 +47,7 @@ interface Row {
   readonly state: DeliveryState;
   readonly attemptCount: number;
   readonly matchId: Uuid;
-  /** Null unless the delivery is open. */
+  /** Null if the delivery is not open, or was never claimed. */
   readonly startedAt: Date | null;
 }
 

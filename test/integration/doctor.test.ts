@@ -41,7 +41,7 @@ async function examine(servers: ServerUrls, settings: Settings = {}) {
 }
 
 function answerOf(findings: readonly Finding[]) {
-  /** The lines about one subject, as `level about text`. */
+  /** The lines about one subject, as `level: text`. */
   const of = (about: string) =>
     findings.filter((each) => each.about === about).map(({ level, text }) => `${level}: ${text}`);
   return { findings, of };

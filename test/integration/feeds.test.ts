@@ -43,7 +43,7 @@ const never = new AbortController().signal;
 class Crash extends Error {}
 
 const cleanup = lastFirst({ after });
-/** Shared by all tests; each test has its own sources. */
+/** Shared by most tests; each test has its own sources. */
 const scene = await startFeedScene(cleanup);
 
 test('an advert whose publication was not acknowledged is known, and expires when the next file lacks it', async () => {

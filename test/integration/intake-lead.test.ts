@@ -1,4 +1,4 @@
-/** Every instance reports how long intake has had no leader, during and after such a time. */
+/** Terms of the intake leader: the reported time without a leader, and when a leader keeps or loses its term. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -18,7 +18,7 @@ const pictureOf = (colour: string): string =>
 const PICTURE = 'https://portal.example/1.jpg';
 const SEARCHES = [{ publicTitle: 'Toulon, moins de 300 000', budgetMax: 235_000 }, { publicTitle: 'Vue mer' }];
 
-/** An entry about a property whose price changes. */
+/** An entry about a property that has had these prices. */
 function entryOf(title: string, prices: readonly number[], { transactionType = 0, url = '', isGone = false } = {}) {
   const reader = startReader(SEARCHES);
   const pictures = url === '' ? [] : [PICTURE];

@@ -353,7 +353,7 @@ test('waiting items follow a change of the address, whether tried before or not'
 test('beyond twenty e-mails a day, further items are gathered into one e-mail the next morning', async (t) => {
   const scene = await openMailScene(t);
   const search = await scene.newSearch(JO);
-  // This clock makes their next morning a time in the past.
+  // An item that is due the next morning by this clock is due at once by the real one.
   const daysAgo = new Date(Date.now() - 3 * 86_400_000);
   const past = scene.start({ clock: () => daysAgo });
   for (let mail = 1; mail <= 2; mail++) {

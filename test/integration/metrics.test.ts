@@ -1,7 +1,4 @@
-/**
- * Metrics and readiness of a live service, checked with promtool, and the dashboards (see also
- * `test/long/monitoring.test.ts`).
- */
+/** Metrics and readiness of a live service, checked with promtool (see also `test/long/monitoring.test.ts`). */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -49,7 +46,7 @@ test('readiness lists each check, and reports when PostgreSQL is unavailable', a
     assert.equal((await fetch(`${daemon.operationsUrl}/${path}`)).status, 200, 'the process is alive and has metrics');
   const failing = await until(
     () => readinessOf(daemon),
-    // Other actors that have failed for as long may be named before it.
+    // Other actors that have failed for as long may be named before the matcher.
     (seen) => /matcher for \d+ s: /.test(seen.checks.actors?.reason ?? ''),
   );
   assert.equal(failing.checks.actors?.status, 'failed');

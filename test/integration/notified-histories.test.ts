@@ -1,7 +1,7 @@
 /**
- * The notifications of searches with subscribed events (decisions, section 16). PostgreSQL records random histories of
- * adverts and searches, with crashes before a commit and redeliveries after it. A model based only on the values of the
- * adverts checks the result.
+ * The notifications of searches with subscribed events (decisions, section 16). Random histories of adverts and
+ * searches are recorded in PostgreSQL, with crashes before a commit and redeliveries after it. A model based only on
+ * the values of the adverts checks the result.
  */
 
 import assert from 'node:assert/strict';

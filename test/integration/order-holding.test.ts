@@ -1,6 +1,6 @@
 /**
- * Which deliveries an earlier one holds back. Couriers run in the test's own process. Endpoints fail, hang, are paused
- * or removed. The deliveries of a match are as the recorder writes them.
+ * Which deliveries an earlier one holds back. Couriers run in the test's own process. Endpoints hang or are paused. The
+ * deliveries of a match are as the recorder writes them.
  */
 
 import assert from 'node:assert/strict';

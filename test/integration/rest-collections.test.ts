@@ -1,4 +1,4 @@
-/** Collections without a filter, as admin interfaces read them: paged, ordered, and cheap with many rows. */
+/** Collections as admin interfaces read them: paged, ordered, and cheap with many rows. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -206,7 +206,7 @@ describe('the properties that searches have matched', () => {
   });
 });
 
-/** Explains every statement and returns no rows. */
+/** Explains every statement, and answers that the list is empty. */
 function explainer(): { readonly queryable: Queryable; readonly plans: string[] } {
   const plans: string[] = [];
   const query = async (text: string, values: readonly unknown[]) => {

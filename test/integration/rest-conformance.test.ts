@@ -84,7 +84,7 @@ interface Row {
   readonly answered?: unknown;
   /** Members sent together with it, if it is not valid alone. */
   readonly beside?: Readonly<Record<string, unknown>>;
-  /** A flat with this difference does not match; absent if the member is not a criterion. */
+  /** A flat with this difference does not match; absent if the value sets no criterion. */
   readonly unlike?: Partial<PropertyFacts>;
 }
 
@@ -309,7 +309,7 @@ describe('every member of a search', () => {
     assert.equal((await api.call('GET', body.user)).body.name, 'test');
     for (const member of ['createdAt', 'updatedAt']) {
       const at = Date.parse(body[member]);
-      // The answer is in whole seconds, and both clocks are this machine's.
+      // The answer is in whole milliseconds, and both clocks are this machine's.
       assert.ok(at >= sentAt - 1_000 && at <= answeredAt, body[member]);
     }
     assert.equal(body.lastAlertAt, null);
@@ -327,7 +327,7 @@ interface Parameter {
   };
 }
 
-/** Values of a parameter that its schema does not allow, and one value too many. */
+/** Queries with a value of the parameter that its schema does not allow, or with one value too many. */
 function faultsOf({ name, schema }: Parameter): readonly string[] {
   const { type, minimum, maximum, maxLength, items } = schema;
   const values = [

@@ -46,7 +46,7 @@ const api = await startTestApi(
   },
 );
 
-/** One search with every member set, a match of it and a delivery of that match. */
+/** Creates a search with many members, a match and a delivery. Resolves with paths that give every kind of answer. */
 async function everything(): Promise<readonly string[]> {
   const { body: search, text } = await api.call('POST', '/searches', {
     title: 'Tout',
@@ -163,7 +163,7 @@ describe('the Hydra documentation', () => {
   });
 });
 
-/** The values of a document without keywords or contexts, which describe names. IRIs are relative to the API. */
+/** The values of a document without its contexts, which describe names. IRIs are relative to the API. */
 function valuesOf(document: unknown): string[] {
   const shorten = (text: string) =>
     text
@@ -367,7 +367,7 @@ describe('the documentation page', () => {
     }
   });
 
-  it('has the first command of the README and its promises about webhooks, word by word', async () => {
+  it('has the first command of the README and its promises about webhooks, word for word', async () => {
     const readme = await readFile(new URL('README.md', ROOT_URL), 'utf8');
     const sectionOf = (title: string) => readme.split(/^## /m).find((section) => section.startsWith(title)) ?? '';
     const plain = (text: string) => text.replaceAll(/[`*]/g, '').replaceAll(/\s+/g, ' ').trim();

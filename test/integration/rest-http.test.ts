@@ -14,7 +14,7 @@ const search = (
 ).body;
 const iri = String(search['@id']);
 
-/** Node's fetch requests gzip and decompresses it; a socket shows the transferred bytes. */
+/** Sends a request over a socket, with its body as it is; resolves with the whole answer. */
 async function rawRequest(head: string, body: Buffer | string = ''): Promise<string> {
   const { hostname, port } = new URL(api.baseUrl);
   const socket = connect(Number(port), hostname);

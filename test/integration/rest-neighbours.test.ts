@@ -9,7 +9,7 @@ import { lastFirst } from '../support/servers.ts';
 import { untilIs } from '../support/until.ts';
 
 const AT_ONCE = 400;
-/** A write is answered 503 if another transaction has its client's lock for longer, about six seconds. */
+/** A write is answered 503 if another transaction holds its client's lock for about six seconds. */
 const LOCKED_MAX_MS = 5_000;
 
 const api = await startTestApi(lastFirst({ after }));

@@ -1,4 +1,4 @@
-/** Every refusal names the wrong member, in the language of the client's user; English unless another is preferred. */
+/** Every refusal explains the fault: in French if the request prefers French, otherwise in English. */
 
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
@@ -16,7 +16,7 @@ const RING = [
 const CLOSED = [...RING, [5, 43]];
 
 const PAST = '2026-03-10T08:15:00Z';
-/** Members sent with a valid title, the path of the violation, and, if it matters, its message. */
+/** Members sent with a valid title or in its place, the path of the violation, and, if it matters, its message. */
 const MEMBERS: readonly (readonly [members: object, path: string, message?: RegExp])[] = [
   [{ title: ' ' }, 'title'],
   [{ title: '\u00ad\u200b\u3164' }, 'title', /must not be blank/],

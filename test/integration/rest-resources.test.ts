@@ -138,7 +138,7 @@ describe('deliveries', () => {
     assert.deepEqual(valuesOf(list['hydra:member'], 'status'), ['queued', 'failed']);
     const failed = await get(`${iri}/deliveries?status=FAILED`);
     const [delivery] = failed['hydra:member'];
-    // The snapshot of this delivery has been removed.
+    // This delivery has no snapshot, as if it had been removed.
     assert.deepEqual(await get(`/deliveries/${id}`), { ...delivery, body: null, headers: null, withheld: false });
     assert.equal(delivery.exhausted, true);
     assert.equal(delivery.dueAt, null);

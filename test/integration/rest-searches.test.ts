@@ -1,4 +1,4 @@
-/** Searches over REST: creation, reading, change and deletion. */
+/** Searches over REST: creation, change and lists; and how the matcher reads their changes. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -91,7 +91,7 @@ describe('a search that is created', () => {
     const iri = search['@id'];
     const named = ['room', 'energy', 'areas', 'withCoherentPrice'];
     assert.deepEqual(await missing('PATCH', iri, { orMissing: [...named, 'room'] }), named);
-    // A limit of 0 means no limit.
+    // For rooms, 0 means no limit.
     assert.deepEqual(await missing('PATCH', iri, { roomMin: 0, budgetMax: null }), named.slice(1));
     assert.deepEqual(await missing('PATCH', iri, { roomMin: 4, includedZipcodes: [] }), [
       'energy',

@@ -33,7 +33,7 @@ interface Operation {
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly example: object }>> };
 }
 
-/** The first words of paths that name an object of one client. Paths that are open to all are not listed. */
+/** The first segments of paths that name an object of one client. `OPEN_TO_ALL` has those of other paths. */
 const NAMED_IN_PATHS = [
   'searches',
   'matches',

@@ -1,5 +1,5 @@
 /**
- * If the stream of adverts is deleted while the daemon runs, the next one counts from 1, and every message is recorded.
+ * The stream of adverts is deleted, restored or lags: no new message is skipped, or mistaken for one already recorded.
  */
 
 import assert from 'node:assert/strict';

@@ -239,7 +239,7 @@ function kilometres(a: { lat: number; lon: number }, b: { lat: number; lon: numb
   );
 }
 
-/** Lower case without accents and with single spaces. */
+/** Digits and lower-case letters without accents, with one space for any other characters between them. */
 function plain(text: string | null): string {
   return (text ?? '')
     .toLowerCase()

@@ -17,7 +17,7 @@ const RESET: Behaviour = { type: 'reset' };
 
 type Endpoints = Readonly<Record<string, { readonly behaviours: [Behaviour, ...Behaviour[]]; readonly ends: string }>>;
 
-/** The behaviour of each endpoint, and the state in which its deliveries must end; `sender.test.ts` has more kinds. */
+/** The behaviour of each endpoint, and the state in which its deliveries must end; `test/sender.test.ts` has more. */
 const ENDPOINTS: Endpoints = {
   ok: { behaviours: [{ type: 'answer', status: 200 }], ends: 'delivered' },
   gone: { behaviours: [{ type: 'answer', status: 410 }], ends: 'failed' },

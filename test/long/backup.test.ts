@@ -142,7 +142,7 @@ test('a restore keeps the former database, creates new passwords, and changes no
   assert.notEqual(await readFile(join(home, 'password'), 'utf8'), password);
 });
 
-test('a recipient erased after a backup stays erased after its restore, if a newer backup was restored first', async (t) => {
+test('a recipient erased after a backup stays erased after its restore, even if a newer backup was restored first', async (t) => {
   const scene = await openScene(t);
   const { dataDir, folder, file, run } = scene;
   const searches = join(folder, 'searches.json');

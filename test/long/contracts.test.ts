@@ -1,5 +1,5 @@
 /**
- * The contracts of a running daemon: generated clients compile, linters and parsers find no fault, and the daemon
+ * The contracts of a running daemon: generated clients compile, a linter finds no fault, and the daemon
  * answers the documented examples as documented.
  */
 
@@ -69,7 +69,7 @@ const operations: readonly Operation[] = Object.entries<Document>(openApi.paths)
 
 const told = scene();
 
-describe('generators and linters', () => {
+describe('generators and a linter', () => {
   it('openapi-typescript generates types that compile', async () => {
     const made = await runReader('openapi-typescript', ['openapi.json', '-o', 'types.d.ts'], folder);
     assert.equal(made.code, 0, made.output);

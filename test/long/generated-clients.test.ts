@@ -1,6 +1,6 @@
 /**
- * Clients that openapi-generator (Go, Java), oapi-codegen and ogen (Go) generate from the published contract with their
- * defaults are compiled, and run against a daemon. schemathesis (Python) tries every limit of the contract and compares
+ * Clients that openapi-generator (Go, Java), oapi-codegen and ogen (Go) generate from the published contract are
+ * compiled, and run against a daemon. schemathesis (Python) tries every limit of the contract and compares
  * the answers with it. The tools come from Maven, the Go module proxy and the Python package index. If a compiler or a
  * tool is neither installed nor available, its test is skipped with the reason.
  */

@@ -1,7 +1,7 @@
 /**
  * From an empty home directory to the first alert with the commands of config/install.md. They install the package as
  * an ordinary user, the compose files, and the systemd unit. The test needs no Docker engine and no systemd: it runs
- * their commands with their environment, on servers of Debian.
+ * their commands with their environment, on embedded servers or those of Debian.
  */
 
 import assert from 'node:assert/strict';
@@ -41,7 +41,7 @@ const PORTS = {
 let folder: string;
 /** The home of the ordinary user. */
 let home: string;
-/** Another folder of the ordinary user, with files that another user wants it to execute. */
+/** The folder for temporary files, with files that another user wants the program to execute. */
 let temporary: string;
 let packed: string;
 let installSeconds: number;
@@ -63,7 +63,7 @@ async function commandsOf(part: string): Promise<readonly string[]> {
   return (await blocksOf(part))[0] ?? [];
 }
 
-/** A shell of the ordinary user, with an empty home and the environment of a bare system. */
+/** A shell of the ordinary user, with the environment of a bare system. */
 function shell(line: string, settings: Readonly<Record<string, string>> = {}): ChildProcess {
   const { NODE_EXTRA_CA_CERTS } = process.env;
   const child = spawn('/bin/sh', ['-ec', line], {
@@ -172,7 +172,7 @@ async function startDebianNats(cleanup: Cleanup, passwords: { readonly vigie: st
   return startShippedNats(cleanup, passwords, await findNewerNats().catch(() => undefined));
 }
 
-/** Sends a request with a key, as a browser would. */
+/** Sends a request with a key over TLS. */
 async function askThrough({ url, authorityFile }: Caddy, key: string): Promise<number | undefined> {
   const ca = await readFile(authorityFile);
   return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** SIGTERM to npm ends the daemon as a direct SIGTERM does, and no process remains. */
+/** The npm scripts `start` and `demo`: no process outlives them, and the demonstration works. */
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

@@ -89,7 +89,7 @@ test('a flood of rejected messages is stored and published, and does not delay o
 
 test('a rejection stream that does not answer does not delay other messages either', async (t) => {
   const { broker, samples, count } = await openFlood(t);
-  // No stream has the subject, and no server refuses the message, so each batch would wait for its timeout.
+  // A stream takes the messages without acknowledging them, so each batch would wait for its timeout.
   await broker.manager.streams.delete('REJECTED');
   await broker.manager.streams.add({ name: 'FOREIGN', subjects: ['adverts-rejected.>'], no_ack: true });
   await publishAll(broker, [...flood.slice(0, 5_000), ...good]);

@@ -1,7 +1,7 @@
 /**
- * An operator's recovery after a disaster. PostgreSQL, NATS or both return older, empty or unchanged, and the service
- * continues at its first ordinary start. Messages that the database has not seen are recorded as far as the stream
- * still has them. Nothing is recorded twice, and every delivery in the restored rows ends.
+ * An operator's recovery after a disaster. PostgreSQL returns with older data, NATS with older data or none, or both.
+ * The service continues at its first ordinary start. Messages that the database has not seen are recorded as far as the
+ * stream still has them. Nothing is recorded twice, and every delivery in the restored rows ends.
  */
 
 import assert from 'node:assert/strict';

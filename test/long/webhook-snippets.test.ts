@@ -1,6 +1,6 @@
 /**
- * The code for receivers of webhooks in the documentation and the console, run unchanged on webhooks of a running
- * daemon. Languages that this machine lacks are reported and skipped.
+ * The code samples of the documentation, run against a running daemon with its key, search id and secret. Languages
+ * that this machine lacks are reported and skipped.
  */
 
 import assert from 'node:assert/strict';
