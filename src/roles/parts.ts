@@ -49,7 +49,7 @@ export interface Parts extends Pick<Shutdown, 'ending' | 'draining' | 'closing'>
   readonly jetStream: Pick<JetStreamWatch, 'silentMs' | 'isSilent'>;
   readonly clocks: ClockWatch;
   readonly fullServers: Pick<FullServers, 'isFull' | 'reason'>;
-  /** The location of the database, which distinguishes it from its copies. */
+  /** The identity of the database, which distinguishes it from its copies, and its address. */
   readonly databaseLocation: Omit<LeadClaim, 'since'>;
   /** Ends the process. Call this with the reason why the service cannot continue. */
   readonly fail: (reason: string) => void;

@@ -220,7 +220,7 @@ export class FairScheduler<T> {
     this.#place(queue);
   }
 
-  /** Assigns up to `max` free slots. Each client that may use a slot gets one before any client gets a second slot. */
+  /** Assigns up to `max` free slots. Clients take turns, with at most one slot per turn. */
   nextTurns(max: number, now: number): Turn<T>[] {
     const turns: Turn<T>[] = [];
     const wanted = Math.min(max, this.free);

@@ -66,7 +66,7 @@ export type Settlement = ReturnType<typeof startSettlement>;
 const OUTCOMES_MAX = 256;
 /** How long outcomes of ended requests are gathered into a batch, because frequent commits would delay claims. */
 const GATHER_MS = 20;
-/** Maximum number of batches being published. The check in retries.ts handles the messages of further batches. */
+/** Maximum number of batches being published. The check in retries.ts releases the rows of further batches. */
 const PUBLISHING_MAX = 64;
 
 export function startSettlement(
