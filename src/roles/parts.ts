@@ -37,7 +37,7 @@ export interface Parts extends Pick<Shutdown, 'ending' | 'draining' | 'closing'>
   readonly broker: Broker;
   readonly announcer: DueAnnouncer;
   readonly documents: DocumentCache;
-  /** Resolves the names of endpoints. Its limits apply to the whole process. */
+  /** Resolves the names of endpoints. Any limits apply to the whole process. */
   readonly resolveName: ResolveName;
   readonly reference: Reference;
   readonly feed: ActivityFeed;

@@ -40,7 +40,7 @@ export interface PullOptions {
   readonly stream: string;
   readonly consumer: string;
   readonly batchMax: number;
-  /** Maximum bytes per request; unlimited by default. */
+  /** Maximum bytes per request, raised if the largest message would not fit; unlimited by default. */
   readonly bytesMax?: number;
   /** Timers and sockets are served after this many messages; by default after a whole batch. */
   readonly sliceMax?: number;

@@ -43,7 +43,7 @@ export interface CourierDependencies {
   readonly onMissing: (count: number) => void;
   /** Called with the number of attempts that were aborted because their courier had died. */
   readonly onAborted: (count: number) => void;
-  /** An endpoint is paused when its series of failures spans this many days; 0 means never. */
+  /** An endpoint is paused when 20 or more failures in a row span this many days. With 0, only 410s pause it. */
   readonly endpointPauseDays: number;
   readonly onEndpointDead: (dead: DeadEndpoint) => void;
   /** Called when an endpoint's series of failures begins or ends. */

@@ -1,8 +1,8 @@
 /**
  * Limits an endpoint that has never answered 200 to two attempts a second, so that no client can flood a third party.
- * If no endpoint of a client on a host has answered, all of them share this limit. Ten thousand URLs therefore do not
- * raise the rate. They also share the memory of one endpoint, but each may store one delivery. All such hosts of a
- * client share 64 attempts a second, because each failed attempt uses a millisecond of CPU. Times are monotonic.
+ * Until one of a client's endpoints on a host has answered in this process, they share this limit. Ten thousand URLs
+ * thus do not raise the rate. They also share the memory of one endpoint, but each may store one delivery. All such
+ * hosts of a client share 64 attempts a second: a failed attempt uses a millisecond of CPU. Times are monotonic.
  */
 
 import { LRUCache } from 'lru-cache';
