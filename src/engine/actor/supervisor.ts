@@ -131,8 +131,8 @@ const RETRY_FIRST_MS = 100;
 const RETRY_MAX_MS = 5_000;
 
 /**
- * Runs `work` until it succeeds. Rejects with `RetryAbandonedError`, or with an error that is not transient after
- * `retryPausesMs`, which are empty if the caller first isolates the cause of an unknown error.
+ * Runs `work` until it succeeds. Rejects with `RetryAbandonedError`, or with an error that is not transient once no
+ * `retryPausesMs` are left. Pass none if the caller first isolates the cause of an unknown error.
  */
 export async function retryUntilDone<T>(
   work: () => Promise<T>,

@@ -1,6 +1,6 @@
 /**
- * Classifies errors of NATS. An error is transient if NATS is unreachable, does not answer or refuses the user, or if
- * JetStream refuses the request, for example because the stream is missing. Any other error of NATS is a bug.
+ * Classifies errors of NATS. An error is transient if NATS is unreachable, does not answer or refuses the user. Any
+ * refusal by JetStream is transient too, for example of a missing stream. Any other error of NATS is a bug.
  */
 
 import { ErrorCode, NatsError } from 'nats';

@@ -18,7 +18,7 @@ export type EndpointClass = 'healthy' | 'unknown' | 'slow';
 export interface EndpointQueueSettings {
   /** Maximum concurrent attempts. */
   readonly concurrencyMax: number;
-  /** An attempt that takes this long halves the concurrency limit, whatever its outcome. */
+  /** An attempt that takes this long halves the concurrency limit, even if it succeeds. */
   readonly tooLongMs: number;
 }
 
