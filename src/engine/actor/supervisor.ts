@@ -55,7 +55,7 @@ export function createSupervisor(options: SupervisorOptions) {
   return {
     isOperational,
     retryPausesMs,
-    /** Watches one actor; several actors may share a name. */
+    /** Watches an actor, or work like an actor's; several watches may share a name. */
     watch(actor: string): Watch {
       const identity = {};
       let isDismissed = false;
