@@ -34,7 +34,7 @@ export interface CourierDependencies {
   /** The number of slots, which is the maximum number of concurrent attempts. */
   readonly attemptsInFlightMax: number;
   readonly clock: () => Date;
-  /** While the gate is closed, nothing is pulled and no attempt starts. */
+  /** While the gate is closed, nothing is pulled or claimed. */
   readonly gate?: PauseGate;
   /** Called for each claim that PostgreSQL has answered. */
   readonly onClaimed?: () => void;
