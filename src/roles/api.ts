@@ -79,7 +79,7 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
 
 /**
  * Returns a function that announces a stored change of a search. It resolves when this process uses the change, or if
- * the matcher takes too long, for example while it reads all searches: a stored change must not be answered as failed.
+ * the matcher fails or takes too long, because a stored change must not seem to have failed.
  */
 export function searchAnnouncer(
   { broker, onTransientError }: Pick<Parts, 'broker' | 'onTransientError'>,

@@ -316,7 +316,7 @@ function watchStalls({ metrics, closing }: Base): Stalls {
   return stalls;
 }
 
-/** Resolves `announceMs` after the beginning of the shutdown. */
+/** The returned function resolves `announceMs` after the beginning of the shutdown. */
 function announcement(ending: AbortSignal, announceMs: number): () => Promise<void> {
   if (ending.aborted) return () => Promise.resolve();
   const announced = once(ending, 'abort').then(() => pause(announceMs));

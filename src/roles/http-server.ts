@@ -39,8 +39,8 @@ export function createHttpServer(listener: RequestListener, bounds: ServerBounds
 }
 
 /**
- * Resolves with the URL; rejects if the port is in use. Once `ending` is aborted, every response closes its connection,
- * so that clients with persistent connections move to another instance.
+ * Resolves with the URL; rejects if the port is in use. Once `ending` is aborted, the response to each new request
+ * closes its connection, so that clients with persistent connections move to another instance.
  */
 export function listen(
   server: Server,
@@ -59,7 +59,7 @@ export function listen(
   });
 }
 
-/** The time limit for a client that neither completes its request nor reads its response. */
+/** The time limit for a client that does not complete its request or does not read its response. */
 const SLOW_CLIENT_MAX_MS = 5_000;
 const CHECK_EVERY_MS = 50;
 /** Lets the last responses reach their clients. */

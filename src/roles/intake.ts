@@ -1,6 +1,6 @@
 /**
- * The part of the composition root that opens the intake of adverts: the matcher, which every instance with this role
- * keeps up to date, and the pipeline from the stream to the database, which only the leader runs.
+ * The part of the composition root that opens the intake of adverts. Every instance with this role keeps its matcher up
+ * to date. Only the leader runs the pipeline from the stream to the database.
  */
 
 import { isDeepStrictEqual } from 'node:util';

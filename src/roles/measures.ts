@@ -106,7 +106,7 @@ export function measureStreams(metrics: Metrics, broker: Broker): void {
 
 export type Stalls = ReturnType<typeof createStalls>;
 
-/** Longer than any operation with a time limit: an attempt, a statement on a dead connection, a takeover. */
+/** With the default settings, longer than an attempt, a statement on a dead connection or a takeover. */
 const STALLED_SECONDS = 30;
 
 /**

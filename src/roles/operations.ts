@@ -59,7 +59,7 @@ export async function openOperations(parts: Parts, progress: Readonly<Progress>)
   return url;
 }
 
-/** The other roles need only PostgreSQL. */
+/** The other roles are ready without NATS. */
 const NEED_NATS: readonly string[] = ['intake', 'deliver', 'feeds'];
 const SILENT_MAX_MS = 30_000;
 

@@ -37,7 +37,7 @@ export interface Parts extends Pick<Shutdown, 'ending' | 'draining' | 'closing'>
   readonly broker: Broker;
   readonly announcer: DueAnnouncer;
   readonly documents: DocumentCache;
-  /** Resolves the names of endpoints. Its limits apply to the whole process. */
+  /** Resolves the names of endpoints. Any limits apply to the whole process. */
   readonly resolveName: ResolveName;
   readonly reference: Reference;
   readonly feed: ActivityFeed;
@@ -49,7 +49,7 @@ export interface Parts extends Pick<Shutdown, 'ending' | 'draining' | 'closing'>
   readonly jetStream: Pick<JetStreamWatch, 'silentMs' | 'isSilent'>;
   readonly clocks: ClockWatch;
   readonly fullServers: Pick<FullServers, 'isFull' | 'reason'>;
-  /** The location of the database, which distinguishes it from its copies. */
+  /** The identity of the database, which distinguishes it from its copies, and its address. */
   readonly databaseLocation: Omit<LeadClaim, 'since'>;
   /** Ends the process. Call this with the reason why the service cannot continue. */
   readonly fail: (reason: string) => void;

@@ -65,12 +65,12 @@ export function createTransientErrors(
   }
 
   return {
-    /** `what` names the work that met the error. The caller retries that work. */
+    /** `what` names the work that met the error. */
     onTransientError(what: string, error: Error) {
       note(error);
       if (isNews(what, error)) log.warn({ what, ...loggedError(error) }, 'A transient error occurred.');
     },
-    /** Called when the connection to NATS breaks or returns. */
+    /** Called when the connection to NATS breaks, returns or reports an error. */
     onBrokerStatus(status: 'disconnected' | 'reconnected' | 'error', detail: string) {
       // A lost connection and missing answers count as one error.
       const isOver = status === 'reconnected';

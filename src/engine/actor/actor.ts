@@ -27,7 +27,7 @@ export interface ActorOptions<M> {
   readonly weighing?: Weighing<M>;
   /** How long an incomplete batch waits for more messages, in milliseconds; default 0. */
   readonly gatherMs?: number;
-  /** Resolves with the messages left over, which begin the next batch. Must handle at least one message. */
+  /** Resolves with the messages left over, which begin the next batch. Repeated calls must make progress. */
   readonly receive: (messages: readonly M[]) => Promise<readonly M[] | void>;
   /**
    * For an actor whose `receive` resolves before its work is complete. Resolves when that work is complete or `arrival`

@@ -1,7 +1,7 @@
 /**
  * Supervises work that fails. After a transient error of a server, the work is retried with growing pauses until the
  * retry budget is over. After any other error, it is retried three times within half a minute; then the error counts as
- * a bug. The supervisor is notified of each failure, and reports which actors are failing and for how long.
+ * a bug. The supervisor reports failures, and which actors are failing and for how long.
  */
 
 import { pause } from './waiting.ts';
@@ -55,7 +55,7 @@ export function createSupervisor(options: SupervisorOptions) {
   return {
     isOperational,
     retryPausesMs,
-    /** Watches one actor; several actors may share a name. */
+    /** Watches an actor, or work like an actor's; several watches may share a name. */
     watch(actor: string): Watch {
       const identity = {};
       let isDismissed = false;
@@ -131,8 +131,8 @@ const RETRY_FIRST_MS = 100;
 const RETRY_MAX_MS = 5_000;
 
 /**
- * Runs `work` until it succeeds. Rejects with its error if the error counts as a bug, or with `RetryAbandonedError`.
- * `retryPausesMs` is empty if the caller first isolates the cause of an unknown error.
+ * Runs `work` until it succeeds. Rejects with `RetryAbandonedError`, or with an error that is not transient once no
+ * `retryPausesMs` are left. Pass none if the caller first isolates the cause of an unknown error.
  */
 export async function retryUntilDone<T>(
   work: () => Promise<T>,

@@ -7,7 +7,7 @@
 import { Signal } from './waiting.ts';
 
 export interface TaskOptions {
-  /** A word or two that name the task in the log. */
+  /** Names the task in the log. */
   readonly what: string;
   /** Milliseconds between the starts of two runs; infinite for a task that runs only on request. */
   readonly everyMs: number;

@@ -1,10 +1,10 @@
 /**
- * Round-robin on three levels. Clients take turns, the hosts of a client share its turns, and the endpoints of a host
- * share the turns of the host. A client with ten thousand URLs, on one host or many, gets as many turns as a client
- * with one URL. The cost of a turn depends on the number of skipped clients, not on their endpoints.
+ * Round-robin on three levels. Clients take turns, the hosts of a client share its turns, and the members of a host
+ * share the turns of the host. A client with ten thousand members, on one host or many, gets as many turns as a client
+ * with one member. The cost of a turn depends on the number of skipped clients, not on their members.
  */
 
-/** Members are distinguished by identity. */
+/** An endpoint or a request, for example. Members are distinguished by identity. */
 export interface Member {
   readonly client: string;
   readonly host: string;

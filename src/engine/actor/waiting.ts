@@ -149,7 +149,7 @@ export function keptFor<T>(keptMs: number, read: () => Promise<T>, nowMs = () =>
   };
 }
 
-/** Counts work in progress that nothing awaits directly. */
+/** Counts work in progress, and waits for its end. */
 export class InFlight {
   readonly #wakeUp = new Signal();
   #count = 0;

@@ -2,7 +2,7 @@
  * A worker thread that answers requests, so that long work does not block other event loops. The first request starts
  * the thread. Each request has its own channel, which Node.js closes if the thread ends first. Cancelling a request
  * aborts a signal in the thread, which ends the waits of the work. A long computation must often yield to the event
- * loop and check the signal. If the thread fails, its current requests fail too, and the next request starts another.
+ * loop and check the signal. If the thread fails, its current requests fail too, and the next request restarts it.
  */
 
 import { MessageChannel, type MessagePort, parentPort, Worker, workerData } from 'node:worker_threads';

@@ -9,8 +9,8 @@ import { parseUuid, type Uuid } from '../domain/ids.ts';
 import { type Broker, listen } from './connection.ts';
 
 /**
- * `keys`: API keys or limits of clients changed. `secrets`: webhook secrets changed. `controls`: an operator paused or
- * resumed a stage, or requested a new index. `watchers`: an operator watches activities; announced every two seconds.
+ * `keys`: clients, their limits or API keys changed. `secrets`: webhook secrets changed. `controls`: an operator paused
+ * or resumed a stage, or requested a new index. `watchers`: an operator watches activities (every two seconds).
  */
 export type Changed = 'searches' | 'keys' | 'secrets' | 'controls' | 'watchers';
 

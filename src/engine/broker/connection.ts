@@ -1,4 +1,4 @@
-/** The connection to NATS. Only this folder imports `nats`; other folders use the types of this folder. */
+/** The connection to NATS. In the daemon, only this folder imports `nats`. */
 
 import type { Socket } from 'node:net';
 import {

@@ -15,7 +15,7 @@ export type JetStreamWatch = ReturnType<typeof startJetStreamWatch>;
 
 export interface JetStreamWatchOptions {
   readonly broker: Broker;
-  /** Called before the connection moves to another server, with the time without an answer in milliseconds. */
+  /** Called when the connection first leaves a silent server, with the milliseconds without an answer. */
   readonly onMove: (silentMs: number) => void;
 }
 

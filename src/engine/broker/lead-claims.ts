@@ -1,6 +1,6 @@
 /**
  * Detects that an instance with another database takes in the same adverts. Each leading instance answers requests with
- * its claim. A restored dump has the same label as the running original, so a claim also carries the identity of the
+ * its claim. A restored dump has the same label as the running original, so a claim carries the identity of the
  * database. The instance that has led longer continues.
  */
 

@@ -1,6 +1,6 @@
 /**
- * Classifies errors of NATS. An error is transient if NATS is unreachable, does not answer or refuses the user, or if
- * JetStream refuses the request, for example because the stream is missing. Any other error of NATS is a bug.
+ * Classifies errors of NATS. An error is transient if NATS is unreachable, does not answer or refuses the user. Any
+ * refusal by JetStream is transient too, for example of a missing stream. Any other error of NATS is a bug.
  */
 
 import { ErrorCode, NatsError } from 'nats';
@@ -10,7 +10,7 @@ export class BrokerUnavailableError extends Error {
   readonly code = 'BROKER_UNAVAILABLE';
 }
 
-/** JetStream did not answer. */
+/** JetStream did not answer, or its leader may lag behind or be cut off. */
 export class BrokerSilentError extends BrokerUnavailableError {}
 
 const CODES: ReadonlySet<string> = new Set([
@@ -34,13 +34,13 @@ const CODES: ReadonlySet<string> = new Set([
   ErrorCode.Timeout,
 ]);
 
-/** True if the request failed without an answer of JetStream. The log shows such errors of all work as one error. */
+/** True if the request failed without a valid answer of JetStream. The log shows all such errors as one error. */
 export function isBrokerSilence(error: unknown): boolean {
   if (error instanceof BrokerSilentError) return true;
   return error instanceof NatsError && error.api_error === undefined && CODES.has(error.code);
 }
 
-/** True if NATS caused the failure, not the request. */
+/** True if the error is transient. */
 export function isBrokerOutage(error: unknown): boolean {
   if (error instanceof BrokerUnavailableError) return true;
   if (!(error instanceof NatsError)) return false;
@@ -92,7 +92,7 @@ const START_OR_CORRECT = 'Start it there, or correct NATS_URL.';
 
 const KNOWN: Readonly<Record<string, readonly [reason: string, remedy: string]>> = {
   [ErrorCode.AuthorizationViolation]: ['it refuses the user or password', 'Correct them in NATS_URL.'],
-  // The client uses this code for a server without JetStream and for a server that does not answer.
+  // The client uses this code if nothing listens for requests to JetStream.
   [ErrorCode.JetStreamNotEnabled]: ['it has no JetStream', 'Enable JetStream as in config/nats-server.conf.'],
   [ErrorCode.ConnectionRefused]: ['connection refused', START_OR_CORRECT],
 };

@@ -1,5 +1,5 @@
 /**
- * A gate that an operator closes to pause a stage. The stage's pulls finish their current batch and request no other.
+ * A gate pauses a stage while it is closed. The stage's pulls finish their current batch and request no other.
  * Messages that are not pulled stay in JetStream.
  */
 

@@ -1,6 +1,6 @@
 /**
  * Publishes messages and waits for their acknowledgements, a limited number at a time. After a failure the caller
- * publishes again with the same message id, which the server recognises within its duplicate window.
+ * may publish again with the same message id, which the server recognises within its duplicate window.
  */
 
 import { createInbox, type Msg, type MsgHdrs, NatsError, headers as natsHeaders } from 'nats';

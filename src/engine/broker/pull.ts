@@ -12,7 +12,7 @@ import { endsWithin, pause, Signal, yieldToOthers } from '../actor/waiting.ts';
 import { type Broker, STATUS_NO_RESPONDERS } from './connection.ts';
 import type { PauseGate } from './pause-gate.ts';
 
-/** How a message is settled. One place per stage decides this. */
+/** How a message is settled. Messages that replay.ts reads ignore it. */
 export type Disposition =
   /** With `isAnswered: false`, no answer is awaited: if the acknowledgement is lost, the message is redelivered. */
   | { readonly type: 'ack'; readonly isAnswered?: boolean }
@@ -40,7 +40,7 @@ export interface PullOptions {
   readonly stream: string;
   readonly consumer: string;
   readonly batchMax: number;
-  /** Maximum bytes per request; unlimited by default. */
+  /** Maximum bytes per request, raised if the largest message would not fit; unlimited by default. */
   readonly bytesMax?: number;
   /** Timers and sockets are served after this many messages; by default after a whole batch. */
   readonly sliceMax?: number;
@@ -48,7 +48,7 @@ export interface PullOptions {
   readonly onMessage: (message: PulledMessage) => Promise<void>;
   /** Called with each error. Pulling is then retried, and an unsettled message is redelivered. */
   readonly onTransientError: (what: string, error: Error) => void;
-  /** Creates the stream and consumer again if they were deleted. */
+  /** Creates the stream and the consumer if they are missing. */
   readonly ensure: () => Promise<void>;
   /** While the gate is closed, nothing is requested. */
   readonly gate?: PauseGate;

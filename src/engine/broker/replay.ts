@@ -176,7 +176,7 @@ async function assertGone(
   throw new Error(`the NATS server that was read lacks messages of ${stream} up to ${last}`);
 }
 
-/** Reads the messages from `first` to `last` that the consumer's server has. Does not wait for missing messages. */
+/** Reads the messages from `first` to `last` that the reader's server has. Does not wait for missing messages. */
 async function* storedMessages(
   broker: Broker,
   { stream, consumer, onTransientError }: InOrderOptions,

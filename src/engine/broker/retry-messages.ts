@@ -1,5 +1,5 @@
 /**
- * Messages of the stream `RETRIES`. Each message names a failed attempt and the time of its retry. A courier returns
+ * Messages of the stream `RETRIES`. All but probes name a failed attempt and the time of its retry. A courier returns
  * the message to JetStream with a delay until that time (`nak`). The delivery's row decides whether the retry is due.
  */
 

@@ -148,7 +148,7 @@ export async function readNextStored({ manager }: Broker, stream: string, sequen
 }
 
 interface TrimLimits {
-  /** Messages after this sequence are kept, whatever the consumers report. */
+  /** Messages after this sequence are kept, even if no consumer needs them. */
   readonly upTo: number;
   /** Messages stored less than this time before the newest message are kept. */
   readonly keptMs: number;

@@ -88,8 +88,8 @@ async function findAll(broker: Broker): Promise<readonly Found[]> {
 const SHARE_LEFT_TO_ADVERTS = 3 / 4;
 
 /**
- * The daemon creates `REJECTED` at its start, before `ADVERTS`, and when it cannot publish a rejection. If `REJECTED`
- * is missing although `ADVERTS` has a limit, JetStream had no room for it.
+ * The daemon creates `REJECTED` at its start, and when it cannot publish a rejection. If `REJECTED` is missing although
+ * `ADVERTS` has a limit, JetStream had no room for it.
  */
 function noRejections(advertsBytesMax: number): Found {
   const bytes = Math.floor(advertsBytesMax * SHARE_LEFT_TO_ADVERTS);
@@ -290,7 +290,7 @@ export interface StreamFigures {
   readonly ackPending: number;
 }
 
-/** The figures of each stream and its consumers; zeros for a missing stream. Rejects if NATS is unavailable. */
+/** Of the consumers of `ADVERTS`, counts only intake's. Zeros for a missing stream. Rejects if NATS is unavailable. */
 export function readStreamFigures(broker: Broker): Promise<readonly StreamFigures[]> {
   const { intakeConsumer, retriesStream } = broker.names;
   return Promise.all([
@@ -333,7 +333,7 @@ export interface Backlog {
   readonly recorded: number;
 }
 
-/** Null if there is no consumer of intake: no instance with this role has started. Rejects if NATS is unavailable. */
+/** Null if there is no consumer of intake, as before its first start. Rejects if NATS is unavailable. */
 export async function readBacklog({ manager, names }: Broker): Promise<Backlog | null> {
   const consumer = await manager.consumers.info(ADVERTS_STREAM, names.intakeConsumer).catch(nullIfMissing);
   if (consumer === null) return null;

@@ -199,7 +199,7 @@ export async function untilElected({ manager, names }: Broker, onWaiting: (error
   }
 }
 
-/** JetStream answers 404 for a stream or consumer that does not exist. */
+/** JetStream answers 404 for a stream, consumer or message that does not exist. */
 export function isMissing(error: unknown): boolean {
   return error instanceof NatsError && error.api_error?.code === 404;
 }

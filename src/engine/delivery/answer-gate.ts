@@ -1,8 +1,8 @@
 /**
  * Filters the bytes that an endpoint sends before the HTTP client reads them. Passes the head of an answer on when the
- * head is complete, and drops provisional answers (1xx). The client treats `100 Continue` as an error, although RFC
- * 9110, section 15.2, requires clients to accept it. An endpoint that sends no final answer is disconnected after 16
- * KiB, not only when the attempt times out.
+ * head is complete, and drops provisional answers (1xx except 101). The client treats `100 Continue` as an error,
+ * although RFC 9110, section 15.2, requires clients to accept it. An endpoint that sends no final answer is
+ * disconnected after 16 KiB, not only when the attempt times out.
  */
 
 import type { Socket } from 'node:net';
@@ -54,7 +54,7 @@ class AnswerGate {
   #bytes = 0;
   /** Number of bytes of the provisional answers before the current answer. */
   #provisionalBytes = 0;
-  /** The part of the head received so far; null once the complete head was passed on. */
+  /** The part of the head received so far; null if no head is awaited. */
   #head: Buffer | null = null;
 
   constructor(restBytesMax: number) {

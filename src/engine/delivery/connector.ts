@@ -1,9 +1,9 @@
 /**
  * Opens connections to endpoints. Resolves the name, refuses addresses that are not public, verifies TLS, and reports
  * which of these steps failed. Each client chooses its endpoints. Without this guard, a client could make the service
- * post into its operator's own network (OWASP, Server Side Request Forgery). Only public unicast addresses are allowed;
- * unknown ranges are refused. A name is resolved once per connection, and the connection uses only addresses that were
- * checked. DNS rebinding between check and use therefore has no effect.
+ * post into its operator's own network (OWASP, Server Side Request Forgery). Unless private networks are allowed, only
+ * public unicast addresses are; unknown ranges are refused. A name is resolved once per connection, and the connection
+ * uses only addresses that were checked. DNS rebinding between check and use therefore has no effect.
  */
 
 import type { LookupFunction, Socket } from 'node:net';

@@ -1,6 +1,6 @@
 /**
  * The courier loads due deliveries into memory (due-queue.ts), assigns slots to them (fair-scheduler.ts), claims and
- * posts them (send.ts), and records their outcomes (settle.ts). A failed delivery waits an hour for its retry
+ * posts them (send.ts), and records their outcomes (settle.ts). A failed delivery waits for its retry
  * (retries.ts). The rows are the queue: everything that the courier has in memory may be lost at any moment.
  */
 
@@ -85,7 +85,7 @@ function openScheduler({ attemptsInFlightMax, attemptTimeoutMs }: CourierDepende
 
 const EVERY_MS = 1_000;
 const REMEMBERED_MAX = 10_000;
-/** The longest counted interval between two polls. A longer interval means that this process was suspended. */
+/** The longest counted interval between two polls. In a longer interval this process was probably suspended. */
 const POLL_COUNTED_MAX_MS = 2 * EVERY_MS;
 const ABANDONED_PAGE = 1_000;
 

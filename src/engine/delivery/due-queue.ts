@@ -81,12 +81,12 @@ export class DueQueue {
     return left;
   }
 
-  /** Admits the deliveries after `SOON_MS`, because their rows are locked or their claims were given back. */
+  /** Admits the deliveries after `SOON_MS`, because earlier deliveries are locked or their claims were given back. */
   admitSoon(due: readonly DueDelivery[]): void {
     this.#inAMoment(() => this.admit(due));
   }
 
-  /** Fetches the endpoint's deliveries after `SOON_MS`, because one of them has ended or another courier has it. */
+  /** Fetches the endpoint's deliveries after `SOON_MS`, because one of them could not be claimed. */
   fetchSoon(endpointKey: string, lane: Lane): void {
     this.#inAMoment(() => {
       this.#scheduler.markBacklog(endpointKey, lane, true);
@@ -100,7 +100,7 @@ export class DueQueue {
     this.#inProgress.set(id, null);
   }
 
-  /** Call this when the delivery has ended or left this courier. */
+  /** Call this when the attempt was recorded or not made. */
   forget(id: Uuid): void {
     const announced = this.#inProgress.get(id) ?? null;
     this.#inProgress.delete(id);
@@ -118,7 +118,7 @@ export class DueQueue {
     return entries;
   }
 
-  /** Fetches as many deliveries as there is room for. Call this when deliveries have been removed. */
+  /** Fetches as many deliveries as there is room for. */
   readonly refill = oncePerTick(() => {
     if (this.#scheduler.hasPages) this.#fetching.ask();
   });

@@ -18,11 +18,11 @@ export type EndpointClass = 'healthy' | 'unknown' | 'slow';
 export interface EndpointQueueSettings {
   /** Maximum concurrent attempts. */
   readonly concurrencyMax: number;
-  /** An attempt that takes this long halves the concurrency limit, whatever its outcome. */
+  /** An attempt that takes this long halves the concurrency limit, even if it succeeds. */
   readonly tooLongMs: number;
 }
 
-/** Halving ends at this concurrency limit, and a failure that is not too slow raises a lower limit to it. */
+/** Halving ends at this concurrency limit. A failure that does not halve raises a lower limit to it. */
 const CONCURRENCY_MIN = 2;
 /** The highest concurrency limit that an endpoint keeps after a restart. */
 const CONCURRENCY_REMEMBERED_MAX = 4;
@@ -36,7 +36,7 @@ const QUEUE_MIN = 4;
 /** Capacity until an attempt of this process has ended. */
 const QUEUE_UNPROVEN = 64;
 const QUEUE_MAX = 1_024;
-/** If an answer takes this long, and four times the usual time, no new attempt starts until it arrives. */
+/** If the endpoint is not slow, no new attempt starts while an answer takes this long and four times the usual time. */
 const STALL_MIN_MS = 500;
 const STALL_FACTOR = 4;
 /** An endpoint counts as slow from this mean duration. */

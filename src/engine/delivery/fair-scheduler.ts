@@ -6,7 +6,7 @@
  * - slow and unknown endpoints start no attempt while they use half of the slots together;
  * - a client with no attempt at such endpoints may still start one while they use less than 15/16 of the slots;
  * - a client starts no attempt while it uses seven times the free slots or more;
- * - an endpoint that has never answered 200 gets two attempts a second.
+ * - an endpoint that has never answered 200 gets at most two attempts a second.
  *
  * The memory for waiting entries is shared in the same way. A client that uses seven times the free memory gets no
  * more. The endpoints of a host that has never answered share the capacity of one endpoint, but each may store one
@@ -220,7 +220,7 @@ export class FairScheduler<T> {
     this.#place(queue);
   }
 
-  /** Assigns up to `max` free slots. Each client that may use a slot gets one before any client gets a second slot. */
+  /** Assigns up to `max` free slots. Clients take turns, with at most one slot per turn. */
   nextTurns(max: number, now: number): Turn<T>[] {
     const turns: Turn<T>[] = [];
     const wanted = Math.min(max, this.free);

@@ -16,7 +16,7 @@ export interface ResolvedAddress {
 
 type LookUp = (name: string) => Promise<readonly ResolvedAddress[]>;
 
-/** `client` owns the endpoint. Rejects with `NotAttempted` if too many lookups are in progress. */
+/** `client` owns the endpoint. If lookups are limited, rejects with `NotAttempted` while too many are in progress. */
 export type ResolveName = (name: string, client: string) => ReturnType<LookUp>;
 
 const TRIES = { timeout: 2_000, tries: 2 };
@@ -90,7 +90,7 @@ function candidatesOf(name: string, resolvConf: string): readonly string[] {
   return name.split('.').length > Number(ndots) ? [name, ...searched] : [...searched, name];
 }
 
-/** The server does not know the name or refuses to answer, so the next candidate is tried. */
+/** Errors after which the next candidate is tried. */
 const ABSENT = new Set(['ENOTFOUND', 'ENODATA', 'ESERVFAIL', 'EREFUSED', 'EBADNAME']);
 
 async function queryFirst(resolver: Resolver, names: readonly string[]): ReturnType<LookUp> {

@@ -1,9 +1,9 @@
 /**
- * Delays a retry until an hour after the failed attempt. The courier returns the message of the attempt with a delay,
- * and JetStream redelivers it. The row then becomes due unless a later attempt has begun. In two cases the row's time,
- * by PostgreSQL's clock, decides. JetStream may have no message for an overdue row, because NATS is unavailable, full,
- * wiped or restored. Or the message's time is later, because the courier's clock was ahead. If PostgreSQL's clock is
- * set forward, every waiting row seems overdue; so a row whose attempt began less than one delay ago keeps waiting.
+ * Delays a retry by `retryDelayMs` after the failed attempt. The courier returns the message of the attempt with a
+ * delay, and JetStream redelivers it. The row then becomes due unless a later attempt has begun. In two cases the row's
+ * time, by PostgreSQL's clock, decides. JetStream may have no message for an overdue row, because NATS is unavailable,
+ * full, wiped or restored. Or the message's time is later, because the courier's clock was ahead. If PostgreSQL's clock
+ * is set forward, all waiting rows seem overdue. A row whose attempt began less than one delay ago thus keeps waiting.
  */
 
 import { type Actor, spawn } from '../actor/actor.ts';
@@ -28,7 +28,7 @@ const GATHER_MS = 10;
 const PULL_MAX = 64;
 /** After this many messages, sockets are served, because answers of healthy endpoints may wait there. */
 const SLICE_MAX = 4;
-/** Together with `ANSWER_MAX_MS` less than a second, so that a row without a message waits at most six seconds. */
+/** Together with `ANSWER_MAX_MS` less than a second, so that a row without a message waits about six seconds. */
 const CHECK_EVERY_MS = 500;
 const ANSWER_MAX_MS = 400;
 const OVERDUE_MS = 5_000;

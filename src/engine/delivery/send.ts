@@ -188,7 +188,7 @@ export class Sending {
     });
   }
 
-  /** `refusal` is null if the delivery has ended, or another courier has claimed or locked it. */
+  /** `refusal` is null if the delivery is not due, its row is locked, or this courier may not claim any more. */
   #refuse(turn: DeliveryTurn, refusal: Refusal | null): void {
     const { scheduler, due } = this.#parts;
     const { entry } = turn;

@@ -30,7 +30,7 @@ export interface SendRequest {
   readonly secrets?: readonly string[];
   /** The context of the search as JSON; null omits the header. */
   readonly context?: string | null;
-  /** The position among the webhooks of the match, from 1; null omits the header. */
+  /** The number of the delivery within its match, from 1; null omits the header. */
   readonly sequence?: number | null;
   readonly startedAt: Date;
   /** The trace that the attempt belongs to (W3C Trace Context). */

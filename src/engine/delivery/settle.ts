@@ -34,7 +34,7 @@ export interface CourierDependencies {
   /** The number of slots, which is the maximum number of concurrent attempts. */
   readonly attemptsInFlightMax: number;
   readonly clock: () => Date;
-  /** While the gate is closed, nothing is pulled and no attempt starts. */
+  /** While the gate is closed, nothing is pulled or claimed. */
   readonly gate?: PauseGate;
   /** Called for each claim that PostgreSQL has answered. */
   readonly onClaimed?: () => void;
@@ -43,7 +43,7 @@ export interface CourierDependencies {
   readonly onMissing: (count: number) => void;
   /** Called with the number of attempts that were aborted because their courier had died. */
   readonly onAborted: (count: number) => void;
-  /** An endpoint is paused when its series of failures spans this many days; 0 means never. */
+  /** An endpoint is paused when 20 or more failures in a row span this many days. With 0, only 410s pause it. */
   readonly endpointPauseDays: number;
   readonly onEndpointDead: (dead: DeadEndpoint) => void;
   /** Called when an endpoint's series of failures begins or ends. */
@@ -66,7 +66,7 @@ export type Settlement = ReturnType<typeof startSettlement>;
 const OUTCOMES_MAX = 256;
 /** How long outcomes of ended requests are gathered into a batch, because frequent commits would delay claims. */
 const GATHER_MS = 20;
-/** Maximum number of batches being published. The check in retries.ts handles the messages of further batches. */
+/** Maximum number of batches being published. The check in retries.ts releases the rows of further batches. */
 const PUBLISHING_MAX = 64;
 
 export function startSettlement(

@@ -1,8 +1,8 @@
 /**
  * Limits an endpoint that has never answered 200 to two attempts a second, so that no client can flood a third party.
- * If no endpoint of a client on a host has answered, all of them share this limit. Ten thousand URLs therefore do not
- * raise the rate. They also share the memory of one endpoint, but each may store one delivery. All such hosts of a
- * client share 64 attempts a second, because each failed attempt uses a millisecond of CPU. Times are monotonic.
+ * Until one of a client's endpoints on a host has answered in this process, they share this limit. Ten thousand URLs
+ * thus do not raise the rate. They also share the memory of one endpoint, but each may store one delivery. All such
+ * hosts of a client share 64 attempts a second: a failed attempt uses a millisecond of CPU. Times are monotonic.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -39,7 +39,7 @@ export class UnansweredLimit<T extends LimitedQueue> {
   readonly #waiting = new Set<Budget<T>>();
   /** Queues that were refused by the limit of a host that has answered since. */
   readonly #released: T[] = [];
-  /** Number of endpoints that have never answered 200, by host. */
+  /** Number of endpoints that have never answered 200, by client and host. */
   readonly #sharing = new Map<string, number>();
   #checkedAt = Number.NEGATIVE_INFINITY;
 
@@ -101,7 +101,7 @@ export class UnansweredLimit<T extends LimitedQueue> {
     waiting.clear();
   }
 
-  /** Queues that may try again now, at most as many per budget as it admits. Checked every `CHECK_EVERY_MS`. */
+  /** Queues that may try again: released queues at once, others every `CHECK_EVERY_MS`, within their budgets. */
   nextDue(now: number): readonly T[] {
     const due = this.#released.splice(0);
     if (now - this.#checkedAt < CHECK_EVERY_MS) return due;

@@ -1,5 +1,5 @@
 /**
- * Marks the searches of deleted clients, and cancels the open deliveries of marked searches (store/cancellations.ts).
+ * Marks the searches of deleted clients, and cancels the open deliveries and e-mail items of marked searches.
  * Works in pages, with pauses that leave most of PostgreSQL's time to other work. A change that was being recorded when
  * a search was deleted or disabled may commit late. The mark therefore stays until a run that begins a minute later has
  * ended. Every instance with the role `deliver` does this; concurrent runs are harmless.

@@ -8,7 +8,7 @@ import { distanceKm, isInPolygon, type Polygon } from '../domain/geo.ts';
 import type { CommuneOutlines } from './commune-outlines.ts';
 import type { Centre, CommuneRecord } from './commune-records.ts';
 
-/** A point farther than this from each centre of a commune without an outline is not in the commune. */
+/** A point farther than this from each centre of a commune outside all outlines is not in that commune. */
 const CENTRE_RADIUS_KM = 30;
 
 /**

@@ -71,7 +71,7 @@ class PlaceIndex {
   /** By rank. */
   readonly #places: readonly WordedPlace[];
   readonly #names: CommuneNames;
-  /** Distinct words, sorted. Most words belong to many places, for example the code of a department. */
+  /** Distinct words, sorted. A word may belong to many places, for example the code of a department. */
   readonly #words: readonly string[];
   /** Ranks of the places that have the word. */
   readonly #ranksOf = new Map<string, number[]>();

@@ -123,7 +123,7 @@ function resolved(
   };
 }
 
-/** Trimmed, in upper case, with the leading zero that spreadsheets drop; null unless it has five characters. */
+/** Trimmed, in upper case, with the leading zero that spreadsheets drop; null unless it is a five-character code. */
 function fiveCharacters(code: string | null): string | null {
   if (code === null) return null;
   const trimmed = code.trim().toUpperCase();

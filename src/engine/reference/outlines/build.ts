@@ -214,7 +214,7 @@ function bridgeShortCoasts(edges: readonly Edge[]): void {
   }
 }
 
-/** Tells whether a point is in a neighbouring country, by Natural Earth and the even-odd rule. */
+/** Resolves with a function that tells whether a point is in a neighbouring country, by the even-odd rule. */
 async function readNeighbours(): Promise<IsForeign> {
   const path = fileURLToPath(import.meta.resolve('world-atlas/countries-10m.json'));
   const atlas = JSON.parse(await readFile(path, 'utf8')) as Countries;

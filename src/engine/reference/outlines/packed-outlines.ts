@@ -3,7 +3,7 @@
  * the difference from the previous value, which compresses well. An arc between two communes is stored once.
  */
 
-/** The sea or a lake is beyond the outer arc. */
+/** The sea or a lake is beyond the outer arc. All arcs of arrondissements have this code too. */
 export const COAST = -1;
 /** Another country is beyond the outer arc. */
 export const BORDER = -2;
