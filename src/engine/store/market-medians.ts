@@ -1,7 +1,6 @@
 /**
  * The median prices of markets (decisions, section 3), for `withCoherentPrice` and for `marketDifference`. PostgreSQL
- * computes them from the summaries of properties. For alerts, explanations and previews, processes keep the few
- * thousand rows in memory.
+ * computes them from the summaries of properties. The processes that use medians keep the few thousand rows in memory.
  */
 
 import { LAND } from '../domain/codes.ts';

@@ -137,7 +137,7 @@ export async function deleteWebhookSecret(database: Queryable, clientId: Uuid, i
   return rowCount === 1;
 }
 
-/** Removes expired secrets, and those of deleted clients. Reads every secret: a client has at most three. */
+/** Removes expired secrets, and those of deleted clients. Reads every secret: few per client. */
 export async function removeWebhookSecrets(database: Queryable): Promise<number> {
   const { rowCount } = await database.query(
     `delete from webhook_secrets where not ${IS_SECRET_ALIVE}

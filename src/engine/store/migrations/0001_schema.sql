@@ -27,7 +27,7 @@ create table clients (
   -- A deleted client has no valid keys, and its name is free again. Its searches are deleted in the background.
   deleted_at timestamptz
 );
--- Clients whose searches are to be deleted.
+-- Deleted clients, whose searches are deleted in the background.
 create index clients_deleted on clients (id) where deleted_at is not null;
 
 -- A key has 256 random bits, so its SHA-256 is as hard to reverse as a slow salted hash, but can be indexed.
@@ -51,7 +51,7 @@ create table webhook_secrets (
   created_at timestamptz not null default now(),
   expires_at timestamptz
 );
--- The valid secrets of clients whose deliveries are claimed.
+-- The valid secrets of a client.
 create index webhook_secrets_client on webhook_secrets (client_id, coalesce(expires_at, 'infinity'));
 
 -- Results of requests with an Idempotency-Key, kept for a day. The transaction that creates the resource writes them.
@@ -305,7 +305,7 @@ create table events (
   created_at timestamptz not null,
   recorded_at timestamptz not null default now()
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = -1);
--- The history of a property, for explanations.
+-- The events of a property, in the order of recording.
 create index events_property on events (property_uuid, id);
 
 -- The thresholds of a search as the recorder reads them (RouteThresholds of domain/routing.ts). The id of the last
@@ -324,11 +324,11 @@ $$;
 create table property_summaries (
   property_uuid uuid primary key,
   -- Keys to find the property by its adverts, their URLs, its communes, department and zip codes. Each has eight bytes.
-  -- Most are hashes, so readers also compare the values themselves.
+  -- Keys of adverts and URLs are hashes, so readers also compare the values themselves.
   keys bigint[] not null,
   -- Longitude and latitude, degrees.
   location point,
-  -- A hash of the UUID. The first ten thousand properties in this order are a random sample.
+  -- A hash of the UUID. Consecutive properties in this order are a random sample.
   sample_key integer not null,
   is_live boolean not null,
   -- The facts that most searches compare, so that PostgreSQL can exclude properties that fail. It also computes the
@@ -363,7 +363,7 @@ end $$;
 create trigger properties_forgotten after delete on properties
   referencing old table as gone for each statement execute function forget_summaries();
 
--- The medians with which alerts, explanations and previews compare prices (store/market-medians.ts).
+-- The medians with which `withCoherentPrice` compares prices (store/market-medians.ts).
 create table market_medians (
   department_code text not null,
   transaction_type smallint not null,
@@ -465,7 +465,7 @@ create table deliveries (
   created_at timestamptz not null default now(),
   search_number integer not null,
   sequence integer not null,
-  -- Number of attempts before the last resend. They do not count towards the six attempts of the current series.
+  -- Number of attempts before the current series. They do not count towards its six attempts.
   attempts_spent smallint not null default 0,
   replay_count smallint not null default 0,
   channel text not null,
@@ -663,7 +663,7 @@ create table mail_items (
 create index mail_items_search on mail_items (search_number, created_at desc, id);
 -- Due items, client by client.
 create index mail_items_due on mail_items (client_id, due_at, id) where state in ('queued', 'retry_wait');
--- Items that share an e-mail.
+-- The queued items of a recipient, which may share an e-mail.
 create index mail_items_recipient on mail_items (endpoint_key, id) where state = 'queued';
 -- The items of an e-mail.
 create index mail_items_mail on mail_items (mail_id) where mail_id is not null;
@@ -674,8 +674,8 @@ create index mail_items_notified on mail_items (endpoint_key, property_uuid);
 -- The items that operators list.
 create index mail_items_failed on mail_items (id) where state = 'failed';
 
--- Writing an e-mail locks the recipient's row, so that only one is written at a time. No address is stored here. Rows
--- of recipients who unsubscribed or were erased remain when everything else is removed.
+-- Claiming an e-mail locks the recipient's row, so that no two e-mails have the same items. No address is stored here.
+-- Rows of recipients with a choice or an erasure remain when everything else is removed.
 create table mail_recipients (
   key text primary key,
   client_id uuid not null
