@@ -23,7 +23,7 @@ const PLACED = ['insee_code', WHOLE_CITY, 'department_code']
   .join(' union all ');
 
 /**
- * A market that no longer has a median keeps its row, because explanations show since when. The statement scans all
+ * A market without a median keeps its row, because explanations show since when it has none. The statement scans all
  * summaries once, which takes a second for 200,000. An index on prices would cost more, because every change would
  * update it.
  */
@@ -80,7 +80,7 @@ export async function computeMedians(database: Database): Promise<number> {
 interface MarketRow extends Omit<MarketPrice, 'name'> {
   /** The revisions of both tables, and the timeline, because a promoted standby may use revisions again. */
   readonly newest: string;
-  /** Null for the market of one type. */
+  /** Null in rows of market_prices. */
   readonly isLand: boolean | null;
 }
 

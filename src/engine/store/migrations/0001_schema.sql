@@ -449,7 +449,7 @@ create table search_marks (
   primary key (search_number, property_uuid)
 );
 
--- Property documents at the time of a change: a row for each change and variant (with or without contacts).
+-- Property documents at the time of a change: a row for each notified change and variant (with or without contacts).
 create table snapshots (
   id uuid primary key,
   document text not null,
@@ -457,7 +457,7 @@ create table snapshots (
 ) with (toast_tuple_target = 8160, autovacuum_vacuum_insert_threshold = -1,
   autovacuum_vacuum_scale_factor = 0.02, toast.autovacuum_vacuum_scale_factor = 0.02);
 
--- The facts of a delivery, written once unless it is resent. The body is head || document || '}}'.
+-- The facts of a delivery, changed only by resends and recoveries. The body is head || document || '}}'.
 create table deliveries (
   id uuid primary key,
   snapshot_id uuid not null,
@@ -565,7 +565,7 @@ create table attempts (
   primary key (delivery_id, number)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = -1);
 
--- States of deliveries for readers. Each column is looked up by key, and only if a query selects it.
+-- States of deliveries for readers. Each computed column is looked up by key, and only if a query selects it.
 create view delivery_states as
 select d.*,
   coalesce(
@@ -647,7 +647,7 @@ create table mail_items (
   mail_id uuid,
   -- The generation of the search when the item was recorded.
   generation integer not null default 0,
-  -- Only on the first item of a retryable e-mail: its bytes, its number of items, and the searches of the properties
+  -- Only on the first item of an unfinished e-mail: its bytes, its number of items, and the searches of the properties
   -- whose contacts it shows.
   letter bytea,
   letter_items integer,
@@ -696,7 +696,7 @@ create table mail_choices (
 -- Choices by time, for the file outside the database (features/recipients).
 create index mail_choices_at on mail_choices (at);
 
--- Number of e-mails started for a mailbox on a day (Paris time). The key is a salted hash. Recipients may share one.
+-- E-mails started for a mailbox on a day (Paris time). The key is a salted hash. Recipients may share a mailbox.
 create table mail_mailboxes (
   key text primary key,
   day date not null,
@@ -710,7 +710,7 @@ create table mail_clients (
   mails integer not null
 ) with (fillfactor = 50);
 
--- SHA-256 hashes of the tokens in links to recipients' pages. Each attempt has a new token of 128 random bits.
+-- SHA-256 hashes of the tokens in links to recipients' pages. Each newly written e-mail has a token of 128 random bits.
 -- `mail_id` identifies the e-mail with the link, as in `mail_items`.
 create table mail_tokens (
   hash bytea primary key,
@@ -877,8 +877,8 @@ create table controls (
   generation integer not null default 0
 );
 
--- Every process stores its heartbeats here. A process without recent heartbeats counts as ended. The table is unlogged,
--- because after a crash of PostgreSQL the living processes insert their rows again.
+-- Every process of the service stores its heartbeats here. A process without recent heartbeats counts as ended. The
+-- table is unlogged, because after a crash of PostgreSQL the living processes insert their rows again.
 create unlogged table instances (
   id uuid primary key,
   host text not null,
