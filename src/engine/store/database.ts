@@ -100,7 +100,7 @@ export async function assertReachable(url: string): Promise<void> {
 
 /**
  * Upgrades the schema to this version. Throws `DatabaseUnreachableError` if PostgreSQL refuses the connection or does
- * not answer, and `SchemaError` if this version must not work on the database.
+ * not answer, and `SchemaError` if this version must not work on the database or cannot lock a table.
  */
 export async function migrate(url: string, options: UpgradeOptions = {}): Promise<SchemaState> {
   const client = await connectOnce(url);

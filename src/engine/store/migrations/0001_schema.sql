@@ -583,7 +583,7 @@ select d.*,
   (select generation from open_deliveries where id = d.id) as generation
 from deliveries d;
 
--- Recoveries that clients have requested. Each resends all deliveries that satisfy its conditions, oldest first. All
+-- Recoveries that clients have requested. Each resends deliveries that satisfy its conditions, oldest first. All
 -- progress is stored, so another process can continue at any time.
 create table recoveries (
   id uuid primary key,
@@ -671,7 +671,7 @@ create index mail_items_mail on mail_items (mail_id) where mail_id is not null;
 create index mail_items_sending on mail_items (due_at) where state = 'sending';
 -- The items of a recipient and property, for the values that were last notified.
 create index mail_items_notified on mail_items (endpoint_key, property_uuid);
--- The items that operators list.
+-- The failed items, which operators list.
 create index mail_items_failed on mail_items (id) where state = 'failed';
 
 -- Claiming an e-mail locks the recipient's row, so that no two e-mails have the same items. No address is stored here.
