@@ -7,7 +7,7 @@ import { connect } from 'node:net';
 import type { PoolClient, QueryConfig, QueryResult } from 'pg';
 import type { Database } from './database.ts';
 
-/** A view of the database. If `signal` aborts, its statements reject with the signal's reason or SQLSTATE 57014. */
+/** A view of the database. If `signal` aborts, its running statement is cancelled, and later statements reject. */
 export function cancellable(database: Database, signal: AbortSignal): Database {
   async function borrow(): Promise<PoolClient> {
     signal.throwIfAborted();
@@ -32,7 +32,7 @@ export function cancellable(database: Database, signal: AbortSignal): Database {
   const query = async (statement: string | QueryConfig, values?: unknown[]): Promise<QueryResult> => {
     const client = await borrow();
     let broken: Error | undefined;
-    // A connection that breaks also emits an event, which would end the process if nothing listened.
+    // A connection that breaks also emits an event. The pool must not lend such a connection again.
     const onBroken = (error: Error): void => {
       broken = error;
     };

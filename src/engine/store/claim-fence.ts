@@ -1,7 +1,7 @@
 /**
- * Guarantees that no attempt begins after the answer to a request that silences a search, pauses an endpoint or deletes
- * a client. A claim reads these states without locking them, because each lock would write to the row of a search. So
- * the writer of such a state commits it and then waits for the claims that began earlier.
+ * Guarantees that no webhook attempt begins after the answer to a request that silences or deletes its search, pauses
+ * its endpoint or deletes its client. A claim reads these states without locks, because each lock would write to the
+ * locked row. So the writer of such a state commits it and then waits for the claims that began earlier.
  *
  * Proof: a claim takes a shared lock (the fence) one statement before the statement that claims. Its snapshot is
  * therefore made after it has the fence. After the commit, `passed` reads the holders of the fence and waits for them.

@@ -17,7 +17,7 @@ export type Direction = 'asc' | 'desc';
 export interface ListedPage {
   readonly direction: Direction;
   readonly offset: number;
-  /** The sum of offset and limit is at most `LISTED_MAX`. */
+  /** For `listOfClient`, the sum of offset and limit is at most `LISTED_MAX`. */
   readonly limit: number;
 }
 

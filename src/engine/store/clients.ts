@@ -139,7 +139,7 @@ export async function createApiKey(
 
 /**
  * Marks the client as deleted, revokes its keys, deletes its webhook secrets and makes its name available again. After
- * this resolves, no attempt for the client begins. Its searches are deleted later (cancellations.ts). Resolves with
+ * this resolves, no attempt of its webhooks begins. Its searches are deleted later (cancellations.ts). Resolves with
  * false if there is no such client. Served by the primary key, api_keys_client and webhook_secrets_client.
  */
 export async function deleteClient(database: Queryable, id: Uuid): Promise<boolean> {

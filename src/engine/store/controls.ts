@@ -35,7 +35,7 @@ export async function resumeControl(database: Queryable, name: string): Promise<
   await database.query('update controls set paused_at = null, reason = null where name = $1', [name]);
 }
 
-/** Requests a rebuild. Resolves with the generation that all instances must reach. Served by the primary key. */
+/** Requests a rebuild. Resolves with its generation. Served by the primary key. */
 export async function nextGeneration(database: Queryable, name: string): Promise<number> {
   const { rows } = await database.query<{ generation: number }>(
     `insert into controls (name, generation) values ($1, 1)

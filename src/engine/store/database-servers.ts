@@ -59,7 +59,7 @@ interface ServerAddress {
 const PORT = 5432;
 const READ_ONLY = '25006';
 const ANSWER_MAX_MS = 3_000;
-/** The supported values of `target_session_attrs`. The other values may select a server that refuses writes. */
+/** The supported values of `target_session_attrs`. The other values prefer or require a server that refuses writes. */
 const SESSION_ATTRIBUTES = ['any', 'read-write', 'primary'];
 
 /** Throws `DatabaseUrlError`. */
@@ -80,7 +80,7 @@ export function databaseServers(databaseUrl: string): DatabaseServers {
   };
 }
 
-/** Returns one URL per server, without the parameters that select among servers. */
+/** Returns one URL per server. If there are several, they lack the parameters that select among servers. */
 function readUrl(databaseUrl: string): { readonly urls: readonly string[]; readonly isChoice: boolean } {
   const [, start = '', user = '', authority = '', rest = ''] =
     /^(postgres(?:ql)?:\/\/)((?:[^/?]*@)?)([^/?@]*)(.*)$/s.exec(databaseUrl) ?? [];
@@ -113,8 +113,8 @@ function serverAddressOf(url: string): ServerAddress {
 }
 
 /**
- * The last known server that accepts writes. The choice is kept while there are sockets to the server, because only a
- * broken socket shows that the server is gone.
+ * The last known server that accepts writes. The choice is kept until a socket breaks or the last one closes, because
+ * without sockets nothing shows that the server is gone.
  */
 class Choice {
   readonly #urls: readonly string[];
@@ -173,8 +173,8 @@ async function assertPrimary(url: string): Promise<ServerAddress> {
 }
 
 /**
- * A session outside a pool, before its client connects. Each answer must arrive within `answerMaxMs`. `end` destroys
- * the connection if the server does not answer, and never rejects.
+ * A session outside a pool, before its client connects. Each answer must arrive within `answerMaxMs`, unless its
+ * statement sets `query_timeout`. `end` destroys the connection if the server does not answer, and never rejects.
  */
 export function createSession({ url, openSocket }: DatabaseServers, name: string, answerMaxMs: number) {
   let socket: Socket | undefined;

@@ -87,7 +87,7 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     Reflect.deleteProperty(error, 'client');
     options.onConnectionLost?.(error);
   });
-  // Between two uses a connection has no other listener, and an unhandled error event ends the process.
+  // The pool listens only to idle connections, and an unhandled error event ends the process.
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 }
@@ -100,7 +100,7 @@ export async function assertReachable(url: string): Promise<void> {
 
 /**
  * Upgrades the schema to this version. Throws `DatabaseUnreachableError` if PostgreSQL refuses the connection or does
- * not answer, and `SchemaError` if this version must not work on the database.
+ * not answer, and `SchemaError` if this version must not work on the database or cannot lock a table.
  */
 export async function migrate(url: string, options: UpgradeOptions = {}): Promise<SchemaState> {
   const client = await connectOnce(url);
@@ -151,7 +151,7 @@ export async function pipelinedTransaction<T>(
   const client = await database.connect();
   let broken: Error | undefined;
   let isCommitting = false;
-  // A connection that breaks between two statements emits events, which would end the process. The first has the cause.
+  // A connection that breaks between two statements emits events, of which the first has the cause.
   const onBroken = (error: Error): void => {
     broken ??= error;
   };

@@ -148,7 +148,7 @@ function processIdOf({ client }: WatchedClient): number {
   return processIds.get(client) ?? (client as unknown as { readonly processID: number }).processID;
 }
 
-/** Rejects if PostgreSQL does not answer in time. */
+/** Rejects if PostgreSQL refuses the connection or does not answer in time. */
 async function readSessions(pids: readonly number[], servers: DatabaseServers): Promise<readonly SessionState[]> {
   const { client, end } = createSession(servers, 'vigie watch', ANSWER_MAX_MS);
   try {

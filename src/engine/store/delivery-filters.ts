@@ -1,6 +1,6 @@
 /**
- * Filters of clients and operators, as conditions on a delivery `d` and its search `s`. Queries scan only the rows of
- * searches or matches, through an index, or at most `LISTED_MAX` rows of a client.
+ * Filters of clients and operators, as conditions on a delivery `d` and its search `s`. Clients' queries scan only the
+ * rows of searches or matches, through an index, or at most `LISTED_MAX` rows of a client.
  */
 
 import type { EventKind } from '../domain/codes.ts';

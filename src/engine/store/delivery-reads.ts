@@ -1,4 +1,4 @@
-/** Reads deliveries and their attempts for the owner of their search. */
+/** Reads deliveries and their attempts for the owner of their search. `readSentContent` also serves operators. */
 
 import type { EventKind } from '../domain/codes.ts';
 import type { DeliveryChannel, DeliveryState } from '../domain/delivery.ts';

@@ -1,4 +1,4 @@
-/** SQL for the states of deliveries and conditions on them, derived from the transitions in domain/delivery.ts. */
+/** SQL for the states of deliveries (domain/delivery.ts) and conditions on them. */
 
 import { type DeliveryState, STEPS } from '../domain/delivery.ts';
 

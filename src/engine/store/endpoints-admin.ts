@@ -1,4 +1,4 @@
-/** Reads endpoints for operators; `endpoints.ts` has the statements of couriers. */
+/** Reads the endpoints of all clients, for operators and metrics. */
 
 import type { EndpointHealth, PauseCause } from '../domain/endpoint.ts';
 import type { Queryable } from './database.ts';

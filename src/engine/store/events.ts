@@ -33,7 +33,7 @@ export function insertEvents(events: readonly PropertyEvent[]): readonly Stateme
   });
 }
 
-/** The time of the oldest stored event; null if there is none. Served by the primary key. */
+/** The time of the first recorded event that is still stored; null if there is none. Served by the primary key. */
 export async function readFirstEventAt(database: Queryable): Promise<Date | null> {
   const { rows } = await database.query<{ at: Date }>('select created_at as at from events order by id limit 1');
   return rows[0]?.at ?? null;

@@ -1,6 +1,6 @@
 /**
  * The recorder's rows for the feed (decisions, section 11). A batch has the ids of a client's notifications in one
- * transaction. Notifications of searches without an endpoint have no deliveries, so they are stored as items.
+ * transaction. A notification for which its search has no endpoint has no delivery, so it is stored as an item.
  */
 
 import type { NewDelivery } from '../domain/delivery.ts';
@@ -9,7 +9,7 @@ import { memberArrays } from './array-literal.ts';
 import type { Queryable, Statement } from './database.ts';
 import { statementShares } from './statement-share.ts';
 
-/** The data of the webhook that would be sent if the search had an endpoint. */
+/** The data of the webhook that would be sent if the search had an endpoint for it. */
 export type FeedItem = Omit<NewDelivery, 'generation' | 'endpoint' | 'traceparent'>;
 
 /** A delivery or an item of the feed, with its client. */

@@ -1,6 +1,6 @@
 /**
- * Combines concurrent reads of single keys. One statement serves all callers of a tick, or all that arrived while the
- * previous statement ran. So a burst of requests uses one connection, and a caller waits for about two statements.
+ * Combines concurrent reads of single keys. A statement reads up to `KEYS_MAX` keys: those of a tick, or those that
+ * were requested while the previous statement ran. So a burst of requests uses one connection.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -31,7 +31,7 @@ export function gatherReads<T>(
   };
 }
 
-/** Maximum age of a cached value, and so the delay of a change whose announcement was lost. */
+/** Maximum age of a cached value. A change whose announcement was lost has an effect within this time. */
 export const STALENESS_MAX_MS = 5_000;
 const REMEMBERED_MAX = 10_000;
 

@@ -38,7 +38,7 @@ export interface Instance {
 
 export type SeenInstance = Instance & { readonly seenAt: Date };
 
-/** After five missed heartbeats, a process has ended or cannot reach PostgreSQL. */
+/** After five missed heartbeats, a process counts as ended. */
 const GONE_AFTER_SECONDS = 10;
 const FORGOTTEN_AFTER_SECONDS = 3_600;
 

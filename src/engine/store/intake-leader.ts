@@ -20,7 +20,7 @@ import { createSession, databaseServers } from './database-servers.ts';
 import { IS_LIVING } from './instances.ts';
 import { beginSession, TRANSACTION_IDLE_MAX_MS } from './session-settings.ts';
 
-/** The number of a term, which increases with every change of the leader, and the timeline in which it began. */
+/** The number of a term, which each election increases, and the timeline in which the term began. */
 export type Term = string;
 
 /** A promoted standby begins a new timeline (PostgreSQL, "Timelines"). */
@@ -89,7 +89,7 @@ export async function openLeaderSession(
     throw error;
   }
   return {
-    /** True after the session, and with it the term, has ended. */
+    /** True after the session has ended. Another instance may then begin a term. */
     get isLost() {
       return isLost;
     },
@@ -113,7 +113,7 @@ export async function openLeaderSession(
     },
     /** Records that the work of the term has begun. From then on, heartbeats are recorded too. */
     showLead: () => heartbeat.showLead(),
-    /** Ends the session and its term, if any. Never rejects. */
+    /** Ends the session, and so releases the lock. Never rejects. */
     async close() {
       heartbeat.stop();
       lose();
@@ -139,7 +139,7 @@ function createHeartbeat(
     start() {
       const what = 'beat';
       const onFailure = (_: string, error: Error): void => {
-        // The session survives an error that the server reports for a statement. Any other error ends the connection.
+        // The session survives an error that the server reports. After any other error, such as a timeout, it is lost.
         if (error instanceof pg.DatabaseError) onTransientError(what, error);
         else onLost();
       };
@@ -175,7 +175,7 @@ export interface IntakeLead {
   readonly beganAt: Date | null;
   /** Before that time, how long no instance had taken in adverts, although at least one was running. */
   readonly gapSeconds: number;
-  /** How long no instance has taken in adverts until now; 0 while an instance does. */
+  /** How long no instance has taken in adverts until now; 0 while an instance does, or if none ever did. */
   readonly leaderlessSeconds: number;
 }
 

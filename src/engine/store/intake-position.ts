@@ -21,7 +21,7 @@ export interface NumberedStream {
   readonly createdAt: string | null;
 }
 
-/** The last message of the stream whose effects are recorded. */
+/** The last message of the stream whose effects may be recorded. */
 export interface HighWaterMark {
   readonly sequence: number;
   /** Milliseconds since the epoch, by the stream's clock. */

@@ -16,7 +16,7 @@ export function isOpposed(key: string): string {
 /** Whether the recipient of a row of `searches` has unsubscribed from this search. */
 export const IS_STOPPED = hasChosen('mail_key', ['unsubscription'], "'search:' || searches.id");
 
-/** The highest frequency of e-mails that recipient `key` accepts; null if the recipient has made no choice. */
+/** The highest frequency of e-mails that recipient `key` accepts; null if no choice is in force. */
 export function frequencyChosenBy(key: string): string {
   return `(select nullif(value #>> '{}', 'false') from mail_choices
     where recipient_key = ${key} and kind = 'frequency' and scope = 'sender')`;

@@ -1,7 +1,6 @@
 /**
  * The median prices of markets (decisions, section 3), for `withCoherentPrice` and for `marketDifference`. PostgreSQL
- * computes them from the summaries of properties. For alerts, explanations and previews, processes keep the few
- * thousand rows in memory.
+ * computes them from the summaries of properties. The processes that use medians keep the few thousand rows in memory.
  */
 
 import { LAND } from '../domain/codes.ts';
@@ -24,7 +23,7 @@ const PLACED = ['insee_code', WHOLE_CITY, 'department_code']
   .join(' union all ');
 
 /**
- * A market that no longer has a median keeps its row, because explanations show since when. The statement scans all
+ * A market without a median keeps its row, because explanations show since when it has none. The statement scans all
  * summaries once, which takes a second for 200,000. An index on prices would cost more, because every change would
  * update it.
  */
@@ -81,7 +80,7 @@ export async function computeMedians(database: Database): Promise<number> {
 interface MarketRow extends Omit<MarketPrice, 'name'> {
   /** The revisions of both tables, and the timeline, because a promoted standby may use revisions again. */
   readonly newest: string;
-  /** Null for the market of one type. */
+  /** Null in rows of market_prices. */
   readonly isLand: boolean | null;
 }
 

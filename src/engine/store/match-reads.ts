@@ -12,7 +12,7 @@ import { isListed, type MarkState } from './search-marks.ts';
 export interface MatchRead extends Pick<Match, 'id' | 'propertyUuid' | 'createdAt' | 'updatedAt'> {
   readonly searchId: Uuid;
   readonly hidePropertyContact: boolean;
-  /** Null only if an operator has removed the property. */
+  /** Null only if the property was removed by hand. */
   readonly stored: StoredProperty | null;
 }
 

@@ -74,7 +74,7 @@ export function insertMatches(matches: readonly Match[]): readonly Statement[] {
   ];
 }
 
-/** Updates matches that are notified again. Served by the primary key. None of the columns is in an index. */
+/** Updates matches that are notified again. Served by the primary key. None of the written columns is in an index. */
 export function updateMatches(matches: readonly Match[]): readonly Statement[] {
   if (matches.length === 0) return [];
   return [

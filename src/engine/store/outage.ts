@@ -1,8 +1,8 @@
 /**
- * Classifies failures of PostgreSQL. After a transient error, the caller retries or answers 503. Errors are transient
- * if PostgreSQL is unreachable, shutting down, overloaded or out of space, refuses connections, or has cancelled a
- * statement in favour of others. Any other failure may be a bug of ours or of PostgreSQL (class XX). An actor retries
- * it a few times before it counts as a bug (actor/supervisor.ts).
+ * Classifies failures of PostgreSQL. After a transient error, the caller retries or answers 503. The lists below
+ * define which errors are transient. Examples: PostgreSQL is unreachable, stopping, overloaded or out of space. Any
+ * other failure may be a bug of ours or of PostgreSQL (class XX). An actor usually retries it a few times before it
+ * counts as a bug (actor/supervisor.ts).
  */
 
 import { CommitUnknownError } from './database.ts';
@@ -84,16 +84,16 @@ export function isDatabaseOutage(error: unknown): boolean {
   return STATES.has(code) || (code.length === 5 && CLASSES.has(code.slice(0, 2)));
 }
 
-/** The server lacks resources, is broken or refuses access. Any statement fails, whatever file or table it uses. */
+/** The server lacks resources, is broken or refuses access, so other statements probably fail, too. */
 const REFUSES_ALL = /^(?:28|3D|42501|53|58|XX)/;
 
-/** The SQLSTATE with which a reachable server refuses all work; null for any other failure. */
+/** The SQLSTATE of an error that probably concerns all work on a reachable server; null for any other failure. */
 export function databaseRefusal(error: Error): string | null {
   const { code } = error as Error & { readonly code?: unknown };
   return typeof code === 'string' && REFUSES_ALL.test(code) && isDatabaseOutage(error) ? code : null;
 }
 
-/** Refusals that may be due to a wrong setting: an unknown user or database, or a missing permission. */
+/** Refusals that may be due to a wrong setting: wrong credentials, an unknown database, or a missing permission. */
 const REFUSED_FOR_GOOD = /^(?:28|3D|42501)/;
 
 /**

@@ -1,4 +1,4 @@
-/** Reads searches of any client, for operators and background work. */
+/** Reads searches of any client. */
 
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import type { Search, SearchMembers } from '../domain/search.ts';

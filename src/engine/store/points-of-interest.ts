@@ -46,7 +46,7 @@ export async function replacePointSource(
   const first = await remaining.next();
   try {
     return await transaction(database, async (client) => {
-      // Reading the next batch of a file may take long on a busy machine. Only imports of this source wait for it.
+      // On a busy machine, the next batch may take long. Only writers of this source wait for it.
       await client.query(`set local idle_in_transaction_session_timeout = ${BATCH_WAIT_MAX_MS}`);
       const sourceId = await claimSource(client, source);
       // Served by points_of_interest_source.

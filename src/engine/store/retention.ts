@@ -23,7 +23,7 @@ export type Removed = Partial<Readonly<Record<RetainedTable, number>>>;
 export type Batches = AsyncGenerator<Removed, void, void>;
 
 const ROWS_PER_BATCH = 2_000;
-/** Smaller than other batches, because a property has about ten matches. */
+/** Smaller than `ROWS_PER_BATCH`, because a property has about ten matches. */
 const PROPERTIES_PER_BATCH = 200;
 const SEARCHES_PER_BATCH = 100;
 

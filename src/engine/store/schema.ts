@@ -10,7 +10,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type pg from 'pg';
 import { pause } from '../actor/waiting.ts';
 
-/** This version cannot work with the schema of the database. */
+/** This version cannot work with the schema of the database, or cannot upgrade it. */
 export class SchemaError extends Error {
   readonly code = 'SCHEMA_REFUSED';
 }
@@ -58,7 +58,7 @@ const LOCK_NOT_AVAILABLE = '55P03';
 
 /**
  * Runs the missing migrations. Instances that start at the same time wait for one another. Throws `SchemaError` if this
- * version must not work on the database. The lock lasts until the connection ends.
+ * version must not work on the database or cannot lock a table. The advisory lock lasts until the connection ends.
  */
 export async function migrate(
   dbClient: pg.Client,

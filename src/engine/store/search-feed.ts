@@ -54,7 +54,7 @@ export async function changedSince(
     const { rows: taken } = await connection.query<{ horizon: string }>(
       `select concat(pg_current_snapshot(), '@', ${TIMELINE}) as horizon`,
     );
-    // Without a horizon, this is a sequential scan of the live rows. With a horizon, it is served by searches_revision.
+    // Without a horizon, this is a sequential scan of all rows. With a horizon, it is served by searches_revision.
     await connection.query({
       text: `declare feed no scroll cursor for
         select number, ${MEMBERS} from searches where ${horizon === null ? 'deleted_at is null' : unseenCondition(horizon)}`,
@@ -70,8 +70,8 @@ export async function changedSince(
 }
 
 /**
- * Whether `horizon` cannot follow `former`. Then the database was restored, or a standby was promoted, and transaction
- * numbers went back. A promoted standby may lack changes and have used their numbers again.
+ * Whether `horizon` cannot follow `former`. Then the database was restored and transaction numbers went back, or a
+ * standby was promoted. A promoted standby may lack changes and have used their numbers again.
  */
 export function isSetBack(horizon: SearchHorizon, former: SearchHorizon | null): boolean {
   if (former === null) return false;

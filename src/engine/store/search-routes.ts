@@ -30,7 +30,7 @@ export interface WantedRoutes {
 
 /**
  * The routes of the searches `numbers` and of those that were written since `horizon`. The route of a deleted search is
- * null. A missing search has notifications disabled. Served by the indexes searches_told and searches_revision.
+ * null. Searches that do not notify are missing. Served by the indexes searches_told and searches_revision.
  */
 export async function readRoutes(
   client: Queryable,

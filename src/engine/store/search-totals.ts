@@ -10,7 +10,7 @@ import { COMBINATIONS_MAX } from '../domain/points-criterion.ts';
 import { combinationPaths, type SearchLimits } from '../domain/search-limits.ts';
 import type { Queryable } from './database.ts';
 
-/** The change of a search would exceed a limit. Nothing was written. */
+/** Creating or changing a search would exceed a limit. Nothing was written. */
 export class SearchLimitError extends Error {
   readonly code = 'SEARCH_LIMIT_REACHED';
   readonly limit: keyof SearchLimits;
@@ -117,7 +117,7 @@ export interface MatchSample {
 
 /** Number of adverts in a sample that moves an estimate halfway to the sampled value. */
 const ADVERTS_FOR_HALF = 200;
-/** Smaller totals (matches per 1,000 adverts) are not corrected, because they are far below any limit. */
+/** Smaller totals (matches per 1,000 adverts) are not corrected, because they are far below the default limit. */
 const CORRECTED_MIN = 10_000;
 
 /**

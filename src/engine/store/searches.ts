@@ -221,7 +221,7 @@ export async function updateSearch(
   return search;
 }
 
-/** Skips locked items: they are being claimed, and the claim itself will cancel them. Served by mail_items_search. */
+/** Skips locked items, because their current or next claim cancels them. Served by mail_items_search. */
 async function cancelWaitingMail(connection: Queryable, number: SearchNumber): Promise<void> {
   await connection.query(
     `with open as materialized (

@@ -1,5 +1,5 @@
 /**
- * Checks that each connection has its own session of PostgreSQL. This is so with a pooler in session mode. In
+ * Checks that each connection has its own session of PostgreSQL. A pooler in session mode ensures this. In
  * transaction mode, however, each transaction may run in another session. The leadership lock would belong to no
  * instance, and statements would be prepared in one session and executed in another. Planner settings and timeouts
  * would be arbitrary. Therefore Vigie refuses to start with such a pooler.

@@ -1,17 +1,17 @@
 /**
- * The settings of each session of Vigie. Installers and administrators may have set other values for a role, a database
- * or the server. But Vigie's statements, their plans and durability, and the client library's parsers rely on these
- * values. Operators decide the other settings, for example `search_path`, except those that `beginSession` sets.
+ * The settings of each session that uses Vigie's tables. Administrators may have set other values for a role, a
+ * database or the server. But Vigie's statements, their plans and durability, and the client library's parsers rely on
+ * these values. Operators decide the other settings, for example `search_path`, except those that `beginSession` sets.
  */
 
 import type pg from 'pg';
 
-/** Maximum time for which a process that is frozen or cut off within a transaction keeps its row locks. */
+/** How long an idle transaction of a frozen process keeps its locks, unless the transaction sets another limit. */
 export const TRANSACTION_IDLE_MAX_MS = 10_000;
 
 export type SessionSettings = Readonly<Record<string, string | number>>;
 
-/** The settings of all sessions. Settings that the server's version of PostgreSQL lacks are omitted. */
+/** Sessions may override single settings. Settings that the server's version of PostgreSQL lacks are omitted. */
 export const SESSION_SETTINGS: SessionSettings = {
   // Formats of values: the client library parses these formats, and statements cast them.
   DateStyle: 'ISO, MDY',
@@ -70,8 +70,8 @@ export const PLANS = {
 /**
  * Applies `SESSION_SETTINGS` and `own`. Resolves with the process id of the session. Uses a statement, because a pooler
  * refuses start-up settings and reports another process id than PostgreSQL. Planner methods that `own` does not name
- * get PostgreSQL's defaults. Commits wait for the WAL as the operator has configured, but at least for the disk of this
- * server. Values are compressed by lz4 if the server has it (see the end of 0001_schema.sql).
+ * get PostgreSQL's defaults. Unless `own` decides it, commits wait for the WAL as the operator has configured, but at
+ * least for this server's disk. Values are compressed by lz4 if the server has it (see the end of 0001_schema.sql).
  */
 export async function beginSession(client: pg.ClientBase, own: SessionSettings): Promise<number> {
   const settings = { ...SESSION_SETTINGS, ...own };

@@ -8,7 +8,7 @@ export interface SiteCategory {
   readonly name: string;
 }
 
-/** A search names the category, so it must stay: an inclusion without any category would match everything. */
+/** A search names the category, so it must stay: without it, the search would match other adverts. */
 export class SiteCategoryInUseError extends Error {
   readonly code = 'SITE_CATEGORY_IN_USE';
 }

@@ -1,4 +1,4 @@
-/** Limits the size of a statement, whose parameters are strings. */
+/** Limits the size of a statement's parameters. */
 
 /** Approximate maximum length of a statement's parameters, in characters. A longer item gets its own statement. */
 const STATEMENT_LENGTH_MAX = 4 * 1_024 * 1_024;

@@ -78,7 +78,7 @@ export interface WebhookSecret {
 
 /** The last character of every value is `=`, which carries no information. */
 const COLUMNS = `id, created_at as "createdAt", expires_at as "expiresAt", right(rtrim(secret, '='), 4) as hint`;
-/** The class of advisory locks that are held until the end of a transaction; the second key is the client's. */
+/** The first key of an advisory lock, which lasts until the transaction ends. The second key is the client's. */
 const LOCK_CLASS = 0x5ec4;
 
 /** The unexpired secrets, oldest first. Served by webhook_secrets_client. */
@@ -137,7 +137,7 @@ export async function deleteWebhookSecret(database: Queryable, clientId: Uuid, i
   return rowCount === 1;
 }
 
-/** Removes expired secrets, and those of deleted clients. Reads every secret: a client has at most three. */
+/** Removes expired secrets, and those of deleted clients. Reads every secret: few per client. */
 export async function removeWebhookSecrets(database: Queryable): Promise<number> {
   const { rowCount } = await database.query(
     `delete from webhook_secrets where not ${IS_SECRET_ALIVE}

@@ -27,7 +27,7 @@ create table clients (
   -- A deleted client has no valid keys, and its name is free again. Its searches are deleted in the background.
   deleted_at timestamptz
 );
--- Clients whose searches are to be deleted.
+-- Deleted clients, whose searches are deleted in the background.
 create index clients_deleted on clients (id) where deleted_at is not null;
 
 -- A key has 256 random bits, so its SHA-256 is as hard to reverse as a slow salted hash, but can be indexed.
@@ -51,7 +51,7 @@ create table webhook_secrets (
   created_at timestamptz not null default now(),
   expires_at timestamptz
 );
--- The valid secrets of clients whose deliveries are claimed.
+-- The valid secrets of a client.
 create index webhook_secrets_client on webhook_secrets (client_id, coalesce(expires_at, 'infinity'));
 
 -- Results of requests with an Idempotency-Key, kept for a day. The transaction that creates the resource writes them.
@@ -305,7 +305,7 @@ create table events (
   created_at timestamptz not null,
   recorded_at timestamptz not null default now()
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = -1);
--- The history of a property, for explanations.
+-- The events of a property, in the order of recording.
 create index events_property on events (property_uuid, id);
 
 -- The thresholds of a search as the recorder reads them (RouteThresholds of domain/routing.ts). The id of the last
@@ -324,11 +324,11 @@ $$;
 create table property_summaries (
   property_uuid uuid primary key,
   -- Keys to find the property by its adverts, their URLs, its communes, department and zip codes. Each has eight bytes.
-  -- Most are hashes, so readers also compare the values themselves.
+  -- Keys of adverts and URLs are hashes, so readers also compare the values themselves.
   keys bigint[] not null,
   -- Longitude and latitude, degrees.
   location point,
-  -- A hash of the UUID. The first ten thousand properties in this order are a random sample.
+  -- A hash of the UUID. Consecutive properties in this order are a random sample.
   sample_key integer not null,
   is_live boolean not null,
   -- The facts that most searches compare, so that PostgreSQL can exclude properties that fail. It also computes the
@@ -363,7 +363,7 @@ end $$;
 create trigger properties_forgotten after delete on properties
   referencing old table as gone for each statement execute function forget_summaries();
 
--- The medians with which alerts, explanations and previews compare prices (store/market-medians.ts).
+-- The medians with which `withCoherentPrice` compares prices (store/market-medians.ts).
 create table market_medians (
   department_code text not null,
   transaction_type smallint not null,
@@ -449,7 +449,7 @@ create table search_marks (
   primary key (search_number, property_uuid)
 );
 
--- Property documents at the time of a change: a row for each change and variant (with or without contacts).
+-- Property documents at the time of a change: a row for each notified change and variant (with or without contacts).
 create table snapshots (
   id uuid primary key,
   document text not null,
@@ -457,7 +457,7 @@ create table snapshots (
 ) with (toast_tuple_target = 8160, autovacuum_vacuum_insert_threshold = -1,
   autovacuum_vacuum_scale_factor = 0.02, toast.autovacuum_vacuum_scale_factor = 0.02);
 
--- The facts of a delivery, written once unless it is resent. The body is head || document || '}}'.
+-- The facts of a delivery, changed only by resends and recoveries. The body is head || document || '}}'.
 create table deliveries (
   id uuid primary key,
   snapshot_id uuid not null,
@@ -465,7 +465,7 @@ create table deliveries (
   created_at timestamptz not null default now(),
   search_number integer not null,
   sequence integer not null,
-  -- Number of attempts before the last resend. They do not count towards the six attempts of the current series.
+  -- Number of attempts before the current series. They do not count towards its six attempts.
   attempts_spent smallint not null default 0,
   replay_count smallint not null default 0,
   channel text not null,
@@ -565,7 +565,7 @@ create table attempts (
   primary key (delivery_id, number)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = -1);
 
--- States of deliveries for readers. Each column is looked up by key, and only if a query selects it.
+-- States of deliveries for readers. Each computed column is looked up by key, and only if a query selects it.
 create view delivery_states as
 select d.*,
   coalesce(
@@ -583,7 +583,7 @@ select d.*,
   (select generation from open_deliveries where id = d.id) as generation
 from deliveries d;
 
--- Recoveries that clients have requested. Each resends all deliveries that satisfy its conditions, oldest first. All
+-- Recoveries that clients have requested. Each resends deliveries that satisfy its conditions, oldest first. All
 -- progress is stored, so another process can continue at any time.
 create table recoveries (
   id uuid primary key,
@@ -647,7 +647,7 @@ create table mail_items (
   mail_id uuid,
   -- The generation of the search when the item was recorded.
   generation integer not null default 0,
-  -- Only on the first item of a retryable e-mail: its bytes, its number of items, and the searches of the properties
+  -- Only on the first item of an unfinished e-mail: its bytes, its number of items, and the searches of the properties
   -- whose contacts it shows.
   letter bytea,
   letter_items integer,
@@ -663,7 +663,7 @@ create table mail_items (
 create index mail_items_search on mail_items (search_number, created_at desc, id);
 -- Due items, client by client.
 create index mail_items_due on mail_items (client_id, due_at, id) where state in ('queued', 'retry_wait');
--- Items that share an e-mail.
+-- The queued items of a recipient, which may share an e-mail.
 create index mail_items_recipient on mail_items (endpoint_key, id) where state = 'queued';
 -- The items of an e-mail.
 create index mail_items_mail on mail_items (mail_id) where mail_id is not null;
@@ -671,11 +671,11 @@ create index mail_items_mail on mail_items (mail_id) where mail_id is not null;
 create index mail_items_sending on mail_items (due_at) where state = 'sending';
 -- The items of a recipient and property, for the values that were last notified.
 create index mail_items_notified on mail_items (endpoint_key, property_uuid);
--- The items that operators list.
+-- The failed items, which operators list.
 create index mail_items_failed on mail_items (id) where state = 'failed';
 
--- Writing an e-mail locks the recipient's row, so that only one is written at a time. No address is stored here. Rows
--- of recipients who unsubscribed or were erased remain when everything else is removed.
+-- Claiming an e-mail locks the recipient's row, so that no two e-mails have the same items. No address is stored here.
+-- Rows of recipients with a choice or an erasure remain when everything else is removed.
 create table mail_recipients (
   key text primary key,
   client_id uuid not null
@@ -696,7 +696,7 @@ create table mail_choices (
 -- Choices by time, for the file outside the database (features/recipients).
 create index mail_choices_at on mail_choices (at);
 
--- Number of e-mails started for a mailbox on a day (Paris time). The key is a salted hash. Recipients may share one.
+-- E-mails started for a mailbox on a day (Paris time). The key is a salted hash. Recipients may share a mailbox.
 create table mail_mailboxes (
   key text primary key,
   day date not null,
@@ -710,7 +710,7 @@ create table mail_clients (
   mails integer not null
 ) with (fillfactor = 50);
 
--- SHA-256 hashes of the tokens in links to recipients' pages. Each attempt has a new token of 128 random bits.
+-- SHA-256 hashes of the tokens in links to recipients' pages. Each newly written e-mail has a token of 128 random bits.
 -- `mail_id` identifies the e-mail with the link, as in `mail_items`.
 create table mail_tokens (
   hash bytea primary key,
@@ -877,8 +877,8 @@ create table controls (
   generation integer not null default 0
 );
 
--- Every process stores its heartbeats here. A process without recent heartbeats counts as ended. The table is unlogged,
--- because after a crash of PostgreSQL the living processes insert their rows again.
+-- Every process of the service stores its heartbeats here. A process without recent heartbeats counts as ended. The
+-- table is unlogged, because after a crash of PostgreSQL the living processes insert their rows again.
 create unlogged table instances (
   id uuid primary key,
   host text not null,
