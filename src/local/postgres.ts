@@ -1,7 +1,7 @@
 /**
  * Runs an embedded PostgreSQL server if none is configured. Its files are in `<data directory>/postgres` (`cluster`,
  * `password`, `superuser-password`, `server.log`). It listens only on the loopback interface and requires a password.
- * It is the engine's source of truth, so every commit is on disk before it is acknowledged.
+ * It is the engine's source of truth, so a commit is on disk before it is acknowledged, unless a session opts out.
  */
 
 import { access, open, readFile, rm, stat } from 'node:fs/promises';

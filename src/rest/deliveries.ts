@@ -147,7 +147,7 @@ interface NamedDeliveries extends WantedProperty {
   readonly match: Uuid | null;
 }
 
-/** Null if nothing is named, empty if several properties are. Throws 429 `Problem`s, and 404 for an unknown search. */
+/** Null if nothing is named; empty for an unknown property, or several. Throws 429 `Problem`s, and 404 for a search. */
 async function targetsOf(
   ctx: Context,
   named: NamedDeliveries,

@@ -28,7 +28,7 @@ export interface Route {
   readonly isIdempotent?: true;
   /** True if its answers differ each time and so have no entity tag. */
   readonly isUntagged?: true;
-  /** Its own refusals, in addition to those of its kind. */
+  /** Statuses of refusals, in addition to those that the other members of the route imply. */
   readonly refusals?: readonly (404 | 409 | 410)[];
 }
 

@@ -214,7 +214,7 @@ export function sampleMessages(at: Date): Readonly<Record<IntakeMessage['kind'],
   };
 }
 
-/** Null if the advert expires. */
+/** `change`: null if the advert expires. */
 function apply(stored: StoredProperty | null, change: object | null, crawledAt: Date) {
   const { upsert, expire } = sampleMessages(crawledAt);
   const message = change === null ? expire : { ...upsert, advert: { ...ADVERT, ...change } };

@@ -101,7 +101,7 @@ async function* concatenate(first: readonly Buffer[], rest: AsyncIterable<Buffer
   yield* rest;
 }
 
-/** Reads 64 KiB, or less if a line ends after the first 4 KiB, because a pipe may deliver small pieces. */
+/** Reads about 64 KiB. A pipe may deliver small pieces, so from 4 KiB on, a piece with the end of a line suffices. */
 async function readHead(chunks: AsyncGenerator<Buffer>): Promise<readonly Buffer[]> {
   const parts: Buffer[] = [];
   for (let length = 0; length < HEAD_BYTES; ) {

@@ -15,7 +15,7 @@ export async function readStored(rest: Rest, iri: string, signal?: AbortSignal):
 }
 
 export interface Saved {
-  /** True if another version was saved after `stored` was read: nothing was saved. */
+  /** True if another version was saved after `stored` was read: the change was not made. */
   readonly isRefused: boolean;
   readonly present: StoredSearch;
 }
