@@ -54,7 +54,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   full_page_writes: 'on',
   synchronous_commit: 'on',
   maintenance_work_mem: '128MB',
-  // The first change of a page after a checkpoint logs the whole page. With 2 GB, checkpoints would have no pause.
+  // The first change of a page after a checkpoint logs the whole page. With 2 GB, checkpoints would run all the time.
   max_wal_size: '4GB',
   checkpoint_timeout: '15min',
   // Whole pages are logged uncompressed: pglz, the only method of this build, takes as long as the change itself.

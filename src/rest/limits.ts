@@ -304,8 +304,8 @@ const RETRY_AFTER_SECONDS = 5;
 const DEADLINE_MS = 30_000;
 
 /**
- * Limits the queries of clients that read more than single rows. Queries over many properties, searches or e-mails take
- * long, so only a few run at a time (`run`).
+ * Limits clients' queries for more than single rows. Queries over many properties, searches or e-mails take long, so
+ * only a few run at a time (`run`).
  */
 export function createQueryLimiter(database: Database, deadlineMs = DEADLINE_MS) {
   const queries = new ConcurrencyLimit(LIMITED.queries, QUERIES);
