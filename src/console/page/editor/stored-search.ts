@@ -1,4 +1,4 @@
-/** A search as it was read, with its entity tag, so that a change never overwrites what others have saved since. */
+/** A search as it was read, with its entity tag, so that the editor never overwrites what others have saved since. */
 
 import type { SearchDocument } from '../documents.ts';
 import { type Method, Refusal, type Rest } from '../rest.ts';
