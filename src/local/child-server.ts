@@ -230,7 +230,7 @@ export function serverNameOf(home: string): string {
  * signal, but they may still be writing. They are recognised by their command line, because a pid file outlives its
  * process. Only processes of the servers' users count, because anyone can start a program with any command line. The
  * caller has locked the data directory, so they belong to no living daemon. They receive `stopSignal` and, after 30
- * seconds, SIGKILL: if the daemon died while a server started, the kernel's signal was not set yet. Resolves when none
+ * seconds, SIGKILL: if the daemon died while a server started, the kernel may have sent no signal. Resolves when none
  * remains. Throws `ServerStartError` if a process survives.
  */
 export async function endFormerServer(former: FormerServer): Promise<void> {

@@ -1,4 +1,4 @@
-/** The fields for places: names, codes, a circle, polygons, points of interest. A drawn polygon can also be typed. */
+/** The fields for places: names, codes, a circle, polygons, points of interest. Corners can also be typed. */
 
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
