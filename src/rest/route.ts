@@ -20,7 +20,7 @@ export interface Route {
   readonly parameters: Rules;
   /** The name of the schema of the request body. */
   readonly body: string | null;
-  /** True if the list can be read only with at least one of its parameters. */
+  /** True if the answer can be read only with at least one of the parameters. */
   readonly takesSome?: boolean;
   /** The status of success when the method does not imply it, such as 200 for a POST that creates nothing. */
   readonly status?: 200 | 202;

@@ -156,7 +156,7 @@ export function headerOf({ head }: ImportFile): string {
   return text.slice(0, text.search(/\r|\n|$/));
 }
 
-/** Far above the nine levels of GeoJSON. */
+/** Far above the ten levels of GeoJSON. */
 const DEPTH_MAX = 64;
 /** Far above the most detailed outline of a country, which has a few megabytes. */
 const VALUE_BYTES_MAX = 16 * 1_024 * 1_024;
