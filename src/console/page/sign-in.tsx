@@ -1,4 +1,4 @@
-/** The sign-in: the API key is tried before anything else is shown. */
+/** The sign-in: a typed API key is tried before anything else is shown. */
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useMutation } from './answer.ts';
