@@ -58,7 +58,7 @@ export function flag(summary: string): Option {
   return { type: 'boolean', summary };
 }
 
-/** The returned functions throw `UsageError` if an option is invalid. */
+/** `whole`, `count` and `time` throw `UsageError` if the option is invalid. */
 export function inputOf(args: readonly string[], values: Values) {
   const read = <T, A>(option: string, parse: (option: string, value: string) => T, absent: A): T | A =>
     values[option] === undefined ? absent : parse(option, String(values[option]));

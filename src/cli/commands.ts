@@ -245,7 +245,7 @@ export const COMMANDS: CommandTable = {
   groups: [ADMIN],
 };
 
-/** Loads features only for their own commands, because loading them would slow down all others. */
+/** Loads the features only when a command needs them, because loading them would slow down all other commands. */
 async function runOfFeature(words: string, input: Input): Promise<void> {
   const { FEATURES } = await import('../features.ts');
   const run = FEATURES.map(({ commands }) => commands?.[words]).find((found) => found !== undefined);

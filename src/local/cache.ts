@@ -40,11 +40,11 @@ export async function cacheEntry(
     try {
       await make(staging);
     } catch (error) {
-      // The download may have failed only here.
+      // Another process may have built the entry meanwhile.
       if (await isUsable(entry)) return entry;
       throw error;
     }
-    // Replaces no entry that another process has built meanwhile and may be using. Other entries are damaged.
+    // Keeps a usable entry, which another process has built meanwhile and may be using. Replaces a damaged one.
     if (!(await renameIfAbsent(staging, entry)) && !(await isUsable(entry))) {
       await rm(entry, { recursive: true, force: true });
       if (!(await renameIfAbsent(staging, entry)) && !(await isUsable(entry)))
@@ -82,7 +82,7 @@ async function removeAbandoned(cacheDir: string): Promise<void> {
   for (const name of await readdir(cacheDir)) {
     if (!name.startsWith(STAGING)) continue;
     const path = join(cacheDir, name);
-    // Another process that cleans up may already have removed it.
+    // Another process may have removed or renamed it meanwhile.
     const ageMs = await stat(path).then(
       ({ mtimeMs }) => Date.now() - mtimeMs,
       () => 0,
@@ -97,8 +97,8 @@ const run = promisify(execFile);
 const APT_TIMEOUT_MS = 300_000;
 
 /**
- * Fills the directory `target`. Rejects with the message of apt or dpkg-deb. `sources` is a sources list that replaces
- * the machine's.
+ * Downloads the packages and unpacks them into the directory `target`. `sources` is a sources list that replaces the
+ * machine's.
  */
 export async function unpackDebianPackages(
   names: readonly string[],
@@ -113,7 +113,7 @@ export async function unpackDebianPackages(
   await rm(work, { recursive: true });
 }
 
-/** Tries the machine's package lists first. If they are missing or outdated, downloads separate lists. */
+/** Without `sources`, tries the machine's package lists first. If that fails, downloads separate lists. */
 async function download(names: readonly string[], work: string, sources: string | null): Promise<void> {
   await mkdir(join(work, 'cache/archives/partial'), { recursive: true });
   await mkdir(join(work, 'state/lists/partial'), { recursive: true });

@@ -1,8 +1,8 @@
 /**
  * Runs a server as a child process that ends with the daemon. `setpriv --pdeathsig` (util-linux) makes the kernel send
- * the server its stop signal when the daemon dies, even from SIGKILL. Otherwise an orphan would keep the data in use,
- * and the next start would fail. The child has its own session, so that Ctrl-C in the terminal reaches only the daemon,
- * which stops its servers last. One older log file is kept. Errors quote the last lines of the log.
+ * the server its stop signal when the daemon dies, even from SIGKILL. Otherwise an orphan would run until the next
+ * start ends it. The child has its own session, so that Ctrl-C in the terminal reaches only the daemon, which stops its
+ * servers last. One older log file is kept. Errors quote the last lines of the log.
  *
  * The kernel watches the thread that started the child, so servers must be started from the main thread.
  */
@@ -230,8 +230,8 @@ export function serverNameOf(home: string): string {
  * signal, but they may still be writing. They are recognised by their command line, because a pid file outlives its
  * process. Only processes of the servers' users count, because anyone can start a program with any command line. The
  * caller has locked the data directory, so they belong to no living daemon. They receive `stopSignal` and, after 30
- * seconds, SIGKILL: a daemon that was killed during a server's start had not set the kernel's signal yet. Resolves when
- * none remains. Throws `ServerStartError` if a process survives.
+ * seconds, SIGKILL: if the daemon died while a server started, the kernel may have sent no signal. Resolves when none
+ * remains. Throws `ServerStartError` if a process survives.
  */
 export async function endFormerServer(former: FormerServer): Promise<void> {
   const killAt = performance.now() + FAREWELL_MS;

@@ -1,7 +1,7 @@
 /**
  * Locations of the embedded servers' data. One daemon at a time locks the data directory. The cache directory of
- * binaries may be deleted at any time. Neither may be writable by another user, who could replace programs, links and
- * data.
+ * binaries may be deleted at any time. Neither may belong to another user (except root) or be writable by all users,
+ * who could replace programs, links and data.
  */
 
 import { spawn } from 'node:child_process';
@@ -59,7 +59,7 @@ export function dataDirectoryPath(configured: string | null, environment: Enviro
  */
 export function cacheDirectory(environment: Environment = process.env): string {
   const wanted = defaultDirectory('/var/cache', environment.XDG_CACHE_HOME, '.cache', true);
-  // Without a home directory, creating this path fails with an error that names the path and XDG_CACHE_HOME.
+  // Without a home directory, creating this path fails with an error that names the path.
   return resolve(wanted ?? '/nonexistent/.cache/vigie');
 }
 

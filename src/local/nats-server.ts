@@ -35,7 +35,7 @@ import {
 } from './ownership.ts';
 
 export interface NatsServerOptions extends EmbeddedServerOptions {
-  /** The program; null for the one on the PATH or, if there is none, the distribution's package in `cacheDir`. */
+  /** The program; null for an installed one or, if there is none, the distribution's package in `cacheDir`. */
   readonly serverBin?: string | null;
   readonly cacheDir: string;
   /** Maximum size of the store. By default the size of the last start, or three quarters of the free disk space. */
@@ -187,7 +187,7 @@ function configuration(
     `      subscribe: ${JSON.stringify([`_INBOX_${crawler.user}.>`, ...CRAWLER_SUBSCRIBES])}`,
     '    } }',
     '  ]',
-    // Seconds that a client has to authenticate. Long, because a busy machine starts slowly.
+    // Time limit of a client's authentication, in seconds. Long, because a busy machine starts slowly.
     '  timeout: 10',
     '}',
     'jetstream {',
@@ -231,7 +231,7 @@ async function readOrMakeAccess(path: string, newUser: string): Promise<NatsAcce
   return { user: newUser, password: randomSecret() };
 }
 
-/** Rejects a partial user name or password that an editor or a crash has left. */
+/** Rejects a user name or password that an edit of the file has cut off. */
 const SECRET = /^[\w-]{8,}$/;
 
 /** Resolves with the URL, which includes the credentials. */
@@ -294,7 +294,7 @@ async function inspectConfigured(configured: string): Promise<NatsServerBinary> 
 
 /** Runs the program, to see whether it fits the processor, and because its version decides which settings are valid. */
 async function inspect(name: string): Promise<NatsServerBinary> {
-  // The path must be absolute, because the server runs in another directory.
+  // Absolute, so that messages and callers do not depend on the working directory.
   const path = resolve(name.includes('/') ? name : (await run('sh', ['-c', 'command -v -- "$0"', name])).stdout.trim());
   const { stdout } = await run(path, ['--version']);
   const [, version, major, minor] = /nats-server: v?((\d+)\.(\d+)\.\d+\S*)/.exec(stdout) ?? [];

@@ -1,9 +1,9 @@
 /**
  * Users of the embedded servers, and ownership of their files. A root daemon creates a system user for each server at
  * the first start. Neither server can then read the files of the other, and other users' processes can read neither. A
- * daemon of another user runs the servers as that user. The daemon owns a server's directory and the files in it
- * (passwords, configuration, log). No other user, not even the server's, can therefore place a link there that a root
- * daemon would follow. The files that the server writes are in a subdirectory that the server's user owns.
+ * daemon of another user runs the servers as that user. The daemon owns a server's directory, with its passwords and
+ * its log. No other user, not even the server's, can therefore place a link there that a root daemon would follow. The
+ * files that the server creates are in a subdirectory that the server's user owns.
  */
 
 import { execFile } from 'node:child_process';
@@ -96,8 +96,8 @@ export function ignoreExisting(error: NodeJS.ErrnoException): void {
 }
 
 /**
- * Writes a password file that only `owner` (null: the daemon's user) can read. The file is complete or absent. Replaces
- * any file or link at `path`, and never writes through a link.
+ * Writes a file that only `owner` (null: the daemon's user) can read. The file is never incomplete. Replaces any file
+ * or link at `path`, and never writes through a link.
  */
 export async function writeSecret(path: string, text: string, owner: ServerUser | null = null): Promise<void> {
   const draft = `${path}.new`;

@@ -1,9 +1,9 @@
 /**
  * Creates the file of a base backup of the embedded PostgreSQL, and restores it (PostgreSQL manual, "Making a Base
  * Backup Using the Low-Level API"). A backup is one file with two concatenated tar archives, each compressed with gzip.
- * Any tar unpacks it with `--gzip --ignore-zeros`. The first archive contains the cluster, copied while the server
+ * GNU tar unpacks it with `--gzip --ignore-zeros`. The first archive contains the cluster, copied while the server
  * changes it, and the files with recipients' choices. The second contains the write-ahead log that makes the copy
- * consistent. Its last entry is `backup_label`, without which the file is incomplete.
+ * consistent. The last entry is `backup_label`, without which the file is incomplete.
  */
 
 import { execFile, spawn } from 'node:child_process';
@@ -85,7 +85,7 @@ async function choicesIn(directory: string): Promise<readonly string[]> {
   return (await readdir(directory)).filter((name) => CHOICES.test(name));
 }
 
-/** Runs between `pg_backup_start` and `pg_backup_stop`. */
+/** Call this between `pg_backup_start` and `pg_backup_stop`. */
 export async function copyCluster({ home, ...copying }: Copying): Promise<void> {
   const excluded = LEFT_OUT.map((pattern) => `--exclude=${pattern}`);
   const cluster = [`--directory=${home}`, '--anchored', ...excluded, ...WHILE_CHANGING, 'cluster'];

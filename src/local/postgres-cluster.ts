@@ -28,7 +28,7 @@ import {
 
 const INITDB_PASSWORD_FILE = 'initdb-password';
 
-/** `isDurable: false` omits every fsync, for tests. The caller has locked the data directory; no server runs in it. */
+/** `isDurable: false` turns off PostgreSQL's fsync, for tests. The caller has locked the data directory. */
 export async function ensureCluster(
   home: PostgresHome,
   binaries: PostgresBinaries,
@@ -62,8 +62,8 @@ async function assertNoneKept(home: PostgresHome): Promise<void> {
 }
 
 /**
- * A user without an entry in the machine's user list can run a cluster but cannot create one, because initdb needs the
- * entry. Throws `ServerStartError` if such a user would have to create one.
+ * A user without an entry in the machine's user list can run a cluster, but cannot create one or set its passwords:
+ * initdb and the single-user mode need the entry. Throws `ServerStartError` if such a user would have to do so.
  */
 export async function assertCanPrepare(home: PostgresHome): Promise<void> {
   if (home.user !== null || ((await isThere(clusterOf(home))) && (await readPasswords(home)) !== null)) return;
@@ -133,7 +133,7 @@ export interface PostgresPasswords {
 const ROLE_PASSWORD_FILE = 'password';
 export const SUPERUSER_PASSWORD_FILE = 'superuser-password';
 
-/** Null if the roles were not completely set up. */
+/** Null if the roles were not completely set up, or if a password is lost. */
 async function readPasswords(home: PostgresHome): Promise<PostgresPasswords | null> {
   const role = await readSecret(join(home.path, ROLE_PASSWORD_FILE));
   const superuser = await readSecret(join(home.path, SUPERUSER_PASSWORD_FILE));
@@ -219,7 +219,7 @@ async function runTool(home: PostgresHome, command: string, args: readonly strin
 
 /**
  * Runs statements as the superuser, without a server or passwords. After a crash, PostgreSQL replays its log first.
- * Throws `ServerStartError` at the first statement that fails. `isDurable: false` omits every fsync.
+ * Throws `ServerStartError` at the first statement that fails. `isDurable: false` turns off fsync.
  */
 export async function runSingleUser(
   home: PostgresHome,

@@ -1,7 +1,7 @@
 /**
  * Runs an embedded PostgreSQL server if none is configured. Its files are in `<data directory>/postgres` (`cluster`,
  * `password`, `superuser-password`, `server.log`). It listens only on the loopback interface and requires a password.
- * It is the engine's source of truth, so every commit is on disk before it is acknowledged.
+ * It is the engine's source of truth, so a commit is on disk before it is acknowledged, unless a session opts out.
  */
 
 import { access, open, readFile, rm, stat } from 'node:fs/promises';
@@ -54,7 +54,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   full_page_writes: 'on',
   synchronous_commit: 'on',
   maintenance_work_mem: '128MB',
-  // The first change of a page after a checkpoint logs the whole page. With 2 GB, checkpoints would have no pause.
+  // The first change of a page after a checkpoint logs the whole page. With 2 GB, checkpoints would run all the time.
   max_wal_size: '4GB',
   checkpoint_timeout: '15min',
   // Whole pages are logged uncompressed: pglz, the only method of this build, takes as long as the change itself.

@@ -1,7 +1,7 @@
 /**
  * The PostgreSQL and NATS servers of a configuration: external ones by URL, or embedded ones in the data directory. A
- * running daemon stores the addresses in `running.json` in that directory, so that commands of the same user find its
- * embedded servers.
+ * daemon with an embedded server stores the addresses in `running.json` in that directory, so that commands of the same
+ * user find them.
  */
 
 import { rm } from 'node:fs/promises';

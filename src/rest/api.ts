@@ -105,8 +105,8 @@ function refuseMethod(router: Router): Middleware {
 
 /**
  * A shared cache must not store answers, which belong to one client, because it ignores `X-API-KEY` (RFC 9111, section
- * 5.2.2.7). The other headers except `Vary` are those of helmet that apply to JSON. CORS lets other origins read the
- * answers.
+ * 5.2.2.7). The other headers except `Vary` are those of helmet that apply to JSON. The resource policy is
+ * `cross-origin`, because CORS lets other origins read the answers.
  */
 const COMMON_HEADERS = Object.entries({
   'Cache-Control': 'private, no-cache',

@@ -148,7 +148,7 @@ export function isListed(list: BlockList, remoteAddress: string): boolean {
   return address !== '' && list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
 }
 
-/** Where a page may load from, by directive of its Content-Security-Policy. */
+/** The sources that a page may load from, by directive of its Content-Security-Policy. */
 type PageSources = Readonly<Record<string, readonly string[]>>;
 
 /** Sets all headers of helmet for a page that loads only from `sources`, and sends its forms only to `formAction`. */

@@ -147,7 +147,7 @@ interface NamedDeliveries extends WantedProperty {
   readonly match: Uuid | null;
 }
 
-/** Null if nothing is named, empty if several properties are. Throws 429 `Problem`s, and 404 for an unknown search. */
+/** Null if nothing is named; empty if a property is unknown or several are named. Throws 404 and 429 `Problem`s. */
 async function targetsOf(
   ctx: Context,
   named: NamedDeliveries,

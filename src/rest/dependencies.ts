@@ -85,7 +85,7 @@ export type KeepChoice = (client: Queryable, choice: RecipientChoice) => Promise
 
 export interface ApiDependencies {
   readonly database: Database;
-  /** A separate connection for requests without a key, key lookups and unsubscribe links. */
+  /** A separate connection for lookups of API keys, and of tokens in unsubscribe links. */
   readonly publicDatabase: Database;
   /** Separate connections for the queries that `QueryLimiter` limits. Their statements have a time limit. */
   readonly queryDatabase: Database;
@@ -103,7 +103,7 @@ export interface ApiDependencies {
   readonly keepChoice?: KeepChoice | undefined;
   readonly logger: ApiLogger;
   readonly now: () => Date;
-  /** Awaited after each committed write of a search: the matcher reads the search before the client gets its answer. */
+  /** Awaited after a write of a search. Resolves when this process's matcher, if any, has read it or is too slow. */
   readonly searchChanged: () => Promise<void>;
   /** Calls the listener when a key or a client's limits change. */
   readonly onKeyChange: (listener: () => void) => void;

@@ -20,7 +20,7 @@ export interface CollectionPage {
   readonly margin?: number;
 }
 
-/** The JSON-LD members at the start of every resource. */
+/** The JSON-LD members at the start of a resource. */
 export function identityOf(type: string, iri: string) {
   return { '@context': `/contexts/${type}`, '@id': iri, '@type': type };
 }

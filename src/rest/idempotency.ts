@@ -49,7 +49,7 @@ export async function once<Input, T extends { readonly id: Uuid }>(
 
 const underWay = new Set<string>();
 
-/** Rejects a repetition early: it would otherwise wait behind its client's writes to reach the lock of its key. */
+/** Reports a repetition early: it would otherwise wait behind its client's writes to reach the lock of its key. */
 async function makeUnlessUnderWay<T>(
   { clientId, path, key }: KeyedRequest,
   make: () => Promise<MadeOnce<T>>,

@@ -207,7 +207,7 @@ const BYTES_PER_TOKEN = 64 * 1_024;
 
 /**
  * Limits the rate per key and process, separately for reads and writes. Answers 429 with `Retry-After` before the body
- * of the request is read, and sets `RateLimit-*` (IETF draft, third version) on every answer to a key.
+ * of the request is read, and sets `RateLimit-*` (IETF draft, third version) on the answer.
  */
 export function limitRate(settings: ApiSettings, nowMs: () => number): Middleware {
   const [reads, writes] = [new RateLimiter(nowMs), new RateLimiter(nowMs)];
@@ -304,8 +304,8 @@ const RETRY_AFTER_SECONDS = 5;
 const DEADLINE_MS = 30_000;
 
 /**
- * Limits the queries of clients that read more than single rows. Queries over many properties, searches or e-mails take
- * long, so only a few run at a time (`run`).
+ * Limits clients' queries for more than single rows. Queries over many properties, searches or e-mails take long, so
+ * only a few run at a time (`run`).
  */
 export function createQueryLimiter(database: Database, deadlineMs = DEADLINE_MS) {
   const queries = new ConcurrencyLimit(LIMITED.queries, QUERIES);
@@ -330,7 +330,7 @@ export function createQueryLimiter(database: Database, deadlineMs = DEADLINE_MS)
       leaveTurn(ctx);
       return singleQueries.run(principalOf(ctx).clientId, () => work().catch(refuseQuery));
     },
-    /** Like `run`, for a reader without a key, one query at a time. */
+    /** For a reader without a key. One query of the reader runs at a time, and two in total; further ones wait. */
     runPublic<T>(reader: string, work: () => Promise<T>): Promise<T> {
       return publicQueries.run(reader, () => work().catch(refuseQuery));
     },

@@ -1,4 +1,4 @@
-/** Resources that bring their routes and their contract: those of features, and those of the engine's own rows. */
+/** Resources that define their own routes and contract: those of features, webhook secrets, and endpoints. */
 
 import { FEATURES } from '../features.ts';
 import { ENDPOINT_CONTRACT, endpointRoutes } from './endpoints.ts';

@@ -20,7 +20,7 @@ export interface Route {
   readonly parameters: Rules;
   /** The name of the schema of the request body. */
   readonly body: string | null;
-  /** True if the list can be read only with at least one of its parameters. */
+  /** True if the answer can be read only with at least one of the parameters. */
   readonly takesSome?: boolean;
   /** The status of success when the method does not imply it, such as 200 for a POST that creates nothing. */
   readonly status?: 200 | 202;
@@ -28,7 +28,7 @@ export interface Route {
   readonly isIdempotent?: true;
   /** True if its answers differ each time and so have no entity tag. */
   readonly isUntagged?: true;
-  /** Its own refusals, in addition to those of its kind. */
+  /** Statuses of refusals, in addition to those that the other members of the route imply. */
   readonly refusals?: readonly (404 | 409 | 410)[];
 }
 

@@ -46,7 +46,7 @@ export const WEBHOOK_TEST_PARAMETERS = {
   search: referenceParameter('Search whose token signs the test, as it signs its webhooks.', 'searches'),
 } as const;
 
-/** A test may hold a connection for as long as an attempt takes. */
+/** A test takes as long as an attempt, which waits for the endpoint. */
 const TESTS_AT_ONCE = { perClientMax: 4, allMax: 64, retryAfterSeconds: 5 };
 /** Protects third parties, because a client may name any URL as an endpoint. */
 const TEST_RATE = { perSecond: 2, burst: 20 };
@@ -214,7 +214,7 @@ export function sampleMessages(at: Date): Readonly<Record<IntakeMessage['kind'],
   };
 }
 
-/** Null if the advert expires. */
+/** `change`: null if the advert expires. */
 function apply(stored: StoredProperty | null, change: object | null, crawledAt: Date) {
   const { upsert, expire } = sampleMessages(crawledAt);
   const message = change === null ? expire : { ...upsert, advert: { ...ADVERT, ...change } };

@@ -97,7 +97,7 @@ function mask(
   request.updateMask = given.map(({ field }) => field.jsonName).join(',');
 }
 
-/** Returns a function that prints an answer: with columns as a table of its list or of itself, otherwise as facts. */
+/** Returns a function that prints an answer: as facts or, with columns, as a table of the answer or of its list. */
 function shower({ method, columns: text }: MethodCommand): (answer: JsonObject) => void {
   if (text === undefined) return (answer) => printFacts(answer);
   return (answer) => {

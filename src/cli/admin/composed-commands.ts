@@ -1,6 +1,6 @@
 /**
- * The commands of `vigie admin` that need more than one call or a stream. `explain` explains one search, or each search
- * of a client that a property satisfies. `recoveries` does what clients can do with `POST /recoveries`.
+ * The commands of `vigie admin` that need more than one call or a stream, and all commands of recoveries. `explain`
+ * explains one search, or each search of a client that a property satisfies.
  */
 
 import { once } from 'node:events';

@@ -8,7 +8,7 @@ export interface Column {
   readonly value: (row: JsonObject) => JsonValue | undefined;
 }
 
-/** Parses columns such as `PAUSED_SINCE=pauseTime`: a title and a member. Of a resource name, only the id is shown. */
+/** Parses columns such as `PAUSED_SINCE=pauseTime`: a title and a member. Of `name` and `client`, shows only the id. */
 export function columns(text: string): readonly Column[] {
   return text.split(' ').map((column) => {
     const [title = '', member = ''] = column.split('=');

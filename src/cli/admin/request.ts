@@ -1,7 +1,7 @@
 /**
  * Derives commands from the methods in the .proto files. The fields of a request become the options of the command,
- * with the fields' comments as help. The given options become the request, as protobuf JSON. Some options have a
- * shorter name than their field.
+ * with the fields' comments as help. The given options become the request, as protobuf JSON. Some options have another
+ * name than their field.
  */
 
 import { readFileSync } from 'node:fs';

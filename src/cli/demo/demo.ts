@@ -1,5 +1,5 @@
 /**
- * `vigie demo` shows the path of adverts on one screen. It runs a daemon, creates a few saved searches, publishes a
+ * `vigie demo` shows the path of adverts on one screen. It runs a daemon, creates saved searches, publishes a
  * recorded market or a file, and prints what a client receives. By default, its servers are embedded and their data is
  * separate from that of `vigie serve`.
  */

@@ -67,7 +67,7 @@ export async function setUpDemo(setUp: SetUp) {
   return { service, broker, key, dataDir };
 }
 
-/** Reads the environment, and chooses free ports. Defaults: private endpoints and a separate data directory. */
+/** Reads the environment, and replaces ports in use. Defaults: private endpoints and a separate data directory. */
 async function demoConfig(smtpUrl: string, dataDirSuffix: string): Promise<Config> {
   const config = readConfig(undefined, { VIGIE_LOG_LEVEL: 'warn', VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true' });
   const apiPort = await freePort(config.api);

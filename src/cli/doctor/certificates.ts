@@ -1,4 +1,4 @@
-/** Checks when the first certificate in each configured file expires, but not the certificates of other servers. */
+/** Checks the validity of the first certificate in each configured file, and whether API keys are sent in plaintext. */
 
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';

@@ -15,7 +15,7 @@ const GIBIBYTE = 1024 ** 3;
 const MAX_WAL_LEAST = 4 * GIBIBYTE;
 /** Half of the value that the manual recommends. */
 const SHARED_BUFFERS_LEAST = GIBIBYTE / 2;
-/** Connections outside the two pools of an instance: explanations, the worker thread, leadership, key look-ups. */
+/** Connections outside the two pools of an instance: clients' queries, the worker thread, leadership, key look-ups. */
 const OTHER_CONNECTIONS = 6;
 const HOUR_MS = 3_600_000;
 /** A restore needs the adverts since the backup, which NATS keeps for a day. Leaves time for the next backup. */

@@ -101,7 +101,7 @@ async function* concatenate(first: readonly Buffer[], rest: AsyncIterable<Buffer
   yield* rest;
 }
 
-/** Reads 64 KiB, or less if a line ends after the first 4 KiB, because a pipe may deliver small pieces. */
+/** Reads about 64 KiB. A pipe may deliver small pieces, so from 4 KiB on, a piece with the end of a line suffices. */
 async function readHead(chunks: AsyncGenerator<Buffer>): Promise<readonly Buffer[]> {
   const parts: Buffer[] = [];
   for (let length = 0; length < HEAD_BYTES; ) {
@@ -156,7 +156,7 @@ export function headerOf({ head }: ImportFile): string {
   return text.slice(0, text.search(/\r|\n|$/));
 }
 
-/** Far above the nine levels of GeoJSON. */
+/** Far above the ten levels of GeoJSON. */
 const DEPTH_MAX = 64;
 /** Far above the most detailed outline of a country, which has a few megabytes. */
 const VALUE_BYTES_MAX = 16 * 1_024 * 1_024;

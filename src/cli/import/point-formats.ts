@@ -46,8 +46,7 @@ function skip({ skipped }: ImportTally, reason: string): void {
 /**
  * Yields the points of interest of the file in batches, and counts them in `tally`. `onProgress` is called for every
  * few hundred kilobytes, and when the last batch is stored, before the transaction ends; it may throw. A file without
- * points is more likely a wrong file than a request to remove all points of the source. It also causes an
- * `ImportFileError`.
+ * points causes an `ImportFileError`: it is more likely a wrong file than a request to remove all points.
  */
 export async function* readPoints(
   path: string,
@@ -148,8 +147,8 @@ function schoolTags(row: CsvRow): Tags {
 
 /**
  * Reads GeoJSON (RFC 7946), a collection or a sequence (RFC 8142) of features. The properties are OpenStreetMap tags,
- * flat or under `tags` (as from overpass-turbo and osmtogeojson), or our own names: `facility` (or `type`), `name`,
- * `schoolType`, `operatorType`. A geometry other than a point is replaced by the centre of its bounding box.
+ * flat or under `tags` (as from overpass-turbo and osmtogeojson), or our own names: `facility` (or `type`), `name`, and
+ * (also under `attributes`) `schoolType`, `operatorType`. The centre of the bounding box replaces any other geometry.
  */
 async function* readFeatures(file: ImportFile, path: string, tally: ImportTally): AsyncGenerator<PointOfInterest> {
   for await (const feature of readJsonValues(file, path)) {

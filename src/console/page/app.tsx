@@ -1,6 +1,6 @@
 /**
- * The page of a signed-in client: the header with the list of views, the open view, and the map next to it. A view that
- * opens again keeps its scroll position. If the followed link has disappeared, the focus moves to the view.
+ * The page of a signed-in client: the header with the list of views, the open view and, next to some views, the map. A
+ * view that opens again keeps its scroll position. If the followed link has disappeared, the focus moves to the view.
  */
 
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';

@@ -166,7 +166,7 @@ interface CopyButtonProps {
   readonly beside: RefObject<HTMLElement | null>;
 }
 
-/** Copies `text`. If the browser forbids that, as it does without TLS, a click selects the content of `beside`. */
+/** Copies `text`. If the browser forbids that, as over plain http, a click selects the content of `beside`. */
 export function CopyButton({ label, text, beside }: CopyButtonProps) {
   const words = useWords();
   const [done, setDone] = useState<{ readonly text: string; readonly said: 'copied' | 'selected' } | null>(null);
@@ -176,7 +176,7 @@ export function CopyButton({ label, text, beside }: CopyButtonProps) {
     setDone({ text, said: 'selected' });
   };
   const copy = (): void => {
-    // Contrary to its type, the clipboard is absent without TLS.
+    // Contrary to its type, the clipboard may be absent over plain http.
     const clipboard = navigator.clipboard as Clipboard | undefined;
     if (clipboard === undefined) return select();
     clipboard.writeText(text).then(() => setDone({ text, said: 'copied' }), select);

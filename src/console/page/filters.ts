@@ -1,4 +1,4 @@
-/** The filters and order of map and list, and the properties at a clicked point of the map. */
+/** The filters and order of the map and the list, the edited search's sketch, and the properties at a clicked point. */
 
 import { folded } from './folded.ts';
 import { type Dot, kindOf, PIN_KINDS, type PinKind } from './map/pin-painter.ts';

@@ -1,7 +1,7 @@
 /**
  * The current results of the chosen search, including those not yet notified, in the chosen order and filtered by the
- * typed words. The first thousand are read at once, and more when the reader scrolls to the end of the list. New
- * results are shown when the reader requests them, so that no row moves under the pointer.
+ * typed words. The first thousand are read at once, and more when the reader scrolls to the end of the list. Unless
+ * the list is empty, new results are shown when the reader requests them, so that no row moves under the pointer.
  */
 
 import type { Collection, FoundPropertyDocument } from './documents.ts';

@@ -53,7 +53,7 @@ function nextOf(error: unknown) {
   if (!(error instanceof Refusal)) throw error;
   if (error.status === 401) return null;
   if (error.status === 410 && error.oldest !== null) return { after: error.oldest, isLost: false, pauseMs: 0 };
-  // A new database does not have the cursor.
+  // A new database rejects the cursor of the former one.
   if (error.status === 400) return { after: 'latest', isLost: false, pauseMs: null };
   return { after: null, isLost: error.status >= 500, pauseMs: error.retryAfterMs };
 }

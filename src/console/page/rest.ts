@@ -71,7 +71,7 @@ export function createRest(key: string, onUnknownKey: () => void) {
     });
     if (response.ok) return response;
     if (response.status === 401) onUnknownKey();
-    // While the service is unavailable, a proxy answers in its own format.
+    // A 503 of the service, or an error of a proxy in a format of its own.
     if (response.status >= 502) throw new Unreachable(`HTTP ${response.status}`);
     const body = await response.json().catch(() => ({}));
     throw new Refusal(response.status, body, response.headers.get('Retry-After'));

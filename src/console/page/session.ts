@@ -1,6 +1,6 @@
 /**
- * The API key, kept until the tab is closed. It is typed, or given in the fragment (`#key=`), which never leaves the
- * browser and is removed from the address before the first request. Also has the page's settings and language.
+ * The API key, kept until the client signs out or closes the tab. It is typed, or given in the fragment (`#key=`). The
+ * fragment never leaves the browser, and is removed before the first request. Also the page's settings and language.
  */
 
 import { decoded } from './fragment.ts';

@@ -75,7 +75,7 @@ export function openSharedMap(element: HTMLElement) {
     base,
     /** Reads the communes of departments into `base`; resolves also when that fails. */
     readCommunes: communes.read,
-    /** Marks the open item and moves the map to it; null removes the mark. */
+    /** Marks the open item, and moves the map if the item is out of view; null removes the mark. */
     point: createPointer(map),
     /** Labels the map's buttons. */
     name: (words: Words) => nameButtons(element, words),

@@ -1,4 +1,4 @@
-/** The sign-in: the API key is tried before anything else is shown. */
+/** The sign-in: a typed API key is tried before anything else is shown. */
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useMutation } from './answer.ts';
@@ -71,7 +71,7 @@ export function SignIn({ isRefused, onKey }: SignInProps) {
   );
 }
 
-/** A header can contain only ASCII characters, so text with others is not a key. */
+/** A key has only printable ASCII characters. `fetch` would throw for some others in a header. */
 async function tryKey(key: string): Promise<boolean> {
   if (!/^[\x21-\x7e]+$/.test(key)) return false;
   try {

@@ -1,6 +1,6 @@
 /**
- * Generates the console's types of REST answers from the schemas that OpenAPI publishes. Also generates the lists of
- * criteria, flags and code samples that the console shows. `--check` compares the file instead of writing it.
+ * Generates the console's types of REST answers from the schemas that OpenAPI publishes. Also generates lists for the
+ * console, such as those of criteria, flags and code samples. `--check` compares the file instead of writing it.
  */
 
 import { readFile, writeFile } from 'node:fs/promises';

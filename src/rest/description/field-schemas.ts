@@ -23,7 +23,7 @@ export function link(className: string, description: string) {
   return z.string().meta({ description, format: 'iri-reference', 'x-class': className });
 }
 
-/** The JSON-LD members at the start of every resource. */
+/** The JSON-LD members at the start of a resource. */
 export function identity(className: string) {
   return {
     '@context': z.literal(`/contexts/${className}`),

@@ -118,7 +118,7 @@ const RANGES: Readonly<Record<string, string>> = {
   string: 'xmls:string',
 };
 
-/** For an array of objects, the range of its items; for one of values, `array`; for alternatives, the first range. */
+/** For an array of a named schema, the range of the items; for any other, `array`; for alternatives, the first. */
 function rangeOf(schema: JsonSchema): string {
   const value = withoutNull(schema);
   const name = nameOfReference(value);

@@ -79,7 +79,7 @@ function termOf(id: string, schema: JsonSchema): Term {
 /** A set, not a list: clients that show the violations of a form search for the nodes themselves. */
 const VIOLATIONS = 'ConstraintViolationList/violations';
 
-/** True for objects with unknown members, and for alternatives if one of them is an object or contains one. */
+/** True for objects with unknown members, and for alternatives unless each is a plain value or a list of them. */
 function isFreeForm({ anyOf, type, properties }: JsonSchema): boolean {
   if (anyOf !== undefined) return anyOf.some((variant) => !isPlain(variant.items ?? variant));
   return type === 'object' && properties === undefined;

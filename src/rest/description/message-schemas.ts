@@ -25,7 +25,7 @@ const WORDS: Readonly<Record<string, string>> = {
   city: 'insee, or zipcode and name.',
 };
 
-/** `baseUrl`: the URL of the service that publishes it. */
+/** `baseUrl`: the URL of the service that publishes the schema. */
 export function intakeSchema(baseUrl: string): Readonly<Record<string, unknown>> {
   return {
     $schema: DIALECT,

@@ -1,6 +1,6 @@
 /**
- * `/openapi.json`: OpenAPI 3.1, derived from the table of routes and the schemas of bodies and answers. It uses only
- * the keywords that all client generators understand.
+ * `/openapi.json`: OpenAPI 3.1, derived from the table of routes and the schemas of bodies and answers. `plain`
+ * simplifies it for client generators.
  */
 
 import { EVENT_KINDS, type EventKind } from '../../engine/domain/codes.ts';

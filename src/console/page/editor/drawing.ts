@@ -1,6 +1,6 @@
 /**
  * Circles and polygons, drawn on the map and changed by their handles. Two clicks draw a circle. A polygon takes a
- * click for each corner, and ends with a click on the first one, Enter or a double click. Escape cancels.
+ * click for each corner, and ends with a click on the first one, Enter or a double click.
  */
 
 import {

@@ -1,4 +1,4 @@
-/** The fields for places: names, a circle, polygons. The circle and polygons can be drawn on the map or typed. */
+/** The fields for places: names, codes, a circle, polygons, points of interest. Corners can also be typed. */
 
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
@@ -187,7 +187,7 @@ function Shapes({ draft, change, violations, member, ...tools }: ToolsProps & { 
           else set(shapes.filter((_, at) => String(at) !== value));
         }}
       />
-      {/* Readers without a mouse, or with known coordinates, type them. */}
+      {/* For readers without a mouse, or with known coordinates. */}
       {isExcluded ? polygons : <Coordinates {...{ draft, change, violations }}>{polygons}</Coordinates>}
       <Violation text={violations.of(isExcluded ? 'excludedGeoShapes' : 'geoShapes')} />
     </>
@@ -214,7 +214,7 @@ interface PolygonFieldsProps {
   onChange(shapes: Draft['shapes']): void;
 }
 
-/** Corners as text, `lon,lat;lon,lat`, for drawing without a mouse. */
+/** Corners of each polygon as text, `lon,lat;lon,lat`, for changes without a mouse. */
 function PolygonFields({ shapes, onChange }: PolygonFieldsProps) {
   const words = useWords();
   const read = (at: number, typed: string): void => {

@@ -1,4 +1,4 @@
-/** A search as it was read, with its entity tag, so that a change never overwrites what others have saved since. */
+/** A search as it was read, with its entity tag, so that the editor never overwrites what others have saved since. */
 
 import type { SearchDocument } from '../documents.ts';
 import { type Method, Refusal, type Rest } from '../rest.ts';
@@ -15,7 +15,7 @@ export async function readStored(rest: Rest, iri: string, signal?: AbortSignal):
 }
 
 export interface Saved {
-  /** True if another version was saved after `stored` was read: nothing was saved. */
+  /** True if another version was saved after `stored` was read: the change was not made. */
   readonly isRefused: boolean;
   readonly present: StoredSearch;
 }

@@ -70,7 +70,7 @@ export function DeliveryRow({ delivery, onChange }: DeliveryRowProps) {
   );
 }
 
-/** `HTTP 200`, or `SMTP 250` for a mail server; without an answer, the reason. */
+/** `HTTP 200`, or `SMTP 250` for a mail server; without an answer, the reason or "in progress". */
 function statusOf({ channel }: DeliveryDocument, { statusCode, error }: AttemptDocument, words: Words): string {
   if (statusCode === null) return error === null ? words.underWay : errorIn(words, error);
   return `${channel === 'email' ? 'SMTP' : 'HTTP'} ${statusCode}`;

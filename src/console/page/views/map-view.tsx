@@ -100,7 +100,7 @@ function dotOf(kind: PinKind) {
 }
 
 /**
- * Typing narrows the titles. Text that is not a title chooses nothing, and is removed when the field loses the focus.
+ * Typing narrows the titles. Text that is not a title changes nothing, and is reset when the field loses the focus.
  */
 function SearchChooser({ searches: { list, byIri, total } }: { readonly searches: SearchTable }) {
   const words = useWords();

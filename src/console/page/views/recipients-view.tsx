@@ -32,7 +32,7 @@ export function RecipientsView() {
   );
   const list = read.value?.['hydra:member'] ?? [];
   const more = (read.value?.['hydra:totalItems'] ?? 0) - list.length;
-  // An address of a deleted search, or that a search only mentions, is not in the list.
+  // The list has only addresses to which a search sends e-mails. Data about another address may be stored too.
   const isUnlisted = address.includes('@') && !read.isLoading && list.every((one) => one.address !== address);
   return (
     <div class="wide">
