@@ -183,7 +183,7 @@ describe('the OpenAPI document', () => {
     assertNone(bearers.filter(inPlace).map(({ path }) => path));
   });
 
-  it('leaves free-form JSON free (Go: unsupported type, for objects of any member)', () => {
+  it('leaves free-form JSON untyped (Go: unsupported type, for objects with any members)', () => {
     const { schemas } = openApi.components;
     const free = [
       ...['expected', 'actual'].map((name) => schemas.ExplainedCriterion.properties[name]),
