@@ -53,6 +53,8 @@ export async function startSmtpReceiver(
     disabledCommands: options.onAuth === undefined ? ['AUTH', 'STARTTLS'] : [],
     disableReverseLookup: true,
     logger: false,
+    // Ends the connections of e-mails that `hang` leaves without an answer, for which it would wait 30 s.
+    closeTimeout: 100,
     onRcptTo({ address }, _session, reply) {
       recipients.push(address);
       give(next(ofRecipient.get(address)), reply);
